@@ -1,0 +1,105 @@
+"""The event log of a run: numbered, kept, then shown; in this order."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from .events import Event, Log
+from .exc import StoreError
+
+Subscriber = Callable[[dict[str, Any]], None]
+
+
+class EventStore(Protocol):
+    def append(self, run: str, data: dict[str, Any]) -> None: ...
+
+
+class EventLog:
+    """Thread-safe list of event JSONs with ``seq`` (from 1) and ``at_s`` (Unix seconds).
+
+    Every event is written to the store before any subscriber sees it. A store that fails is left alone
+    from then on: one warning, and the run goes on in memory. Subscribers run in the emitting thread, in
+    order, and must return at once (put the event in a queue); one that raises is dropped with a warning.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        store: EventStore | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.run = run
+        self._store = store
+        self._clock = clock
+        self._events: list[dict[str, Any]] = []
+        self._subscribers: list[Subscriber] = []
+        # Reentrant: a warning about the store is itself an event.
+        self._lock = threading.RLock()
+
+    @classmethod
+    def of_past(cls, run: str, events: list[dict[str, Any]]) -> EventLog:
+        """A log read back from a store; what is added to it later stays in memory."""
+        log = cls(run)
+        log._events = list(events)
+        return log
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """A copy of the list so far."""
+        with self._lock:
+            return list(self._events)
+
+    def since(self, seq: int) -> list[dict[str, Any]]:
+        """Events after number ``seq``."""
+        with self._lock:
+            return self._events[max(seq, 0) :]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether events still reach a store."""
+        return self._store is not None
+
+    def emit(self, event: Event) -> dict[str, Any]:
+        """Append an event; returns its JSON."""
+        with self._lock:
+            data = {**event.as_json(), "seq": len(self._events) + 1, "at_s": self._clock()}
+            trouble = self._keep(data)
+            self._events.append(data)
+            self._show(data)
+            if trouble:
+                self.emit(Log("warning", trouble))
+            return data
+
+    def subscribe(self, callback: Subscriber) -> Callable[[], None]:
+        """Call back with every later event; returns the function that ends it."""
+        with self._lock:
+            self._subscribers.append(callback)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                if callback in self._subscribers:
+                    self._subscribers.remove(callback)
+
+        return unsubscribe
+
+    def _keep(self, data: dict[str, Any]) -> str:
+        if self._store is None:
+            return ""
+        try:
+            self._store.append(self.run, data)
+        except StoreError as error:
+            self._store = None
+            return f"This run is not being saved: {error}"
+        return ""
+
+    def _show(self, data: dict[str, Any]) -> None:
+        for callback in tuple(self._subscribers):
+            try:
+                callback(data)
+            except Exception as error:
+                self._subscribers.remove(callback)
+                self.emit(Log("warning", f"a listener of the run failed and was dropped: {error!r}"))

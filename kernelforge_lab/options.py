@@ -1,0 +1,106 @@
+"""What a person may ask of a run, checked where it enters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from .exc import ProblemError
+from .kernels.region import Region
+
+TARGETS: Final = ("cpu", "cuda")
+LEVELS: Final = ("region", "op")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of ``forge()`` and ``%%forge``; raises ProblemError naming the argument and what it allows.
+
+    target      what kernels are compiled for: ``cpu`` or ``cuda``
+    level       ``region`` (fusible subgraphs) or ``op`` (each ATen op alone)
+    trials      kernels judged at most
+    minutes     wall-clock cap of search and final measurement together
+    budget_usd  dollars that paid proposers may spend; 0 pays nothing
+    proposers   who writes kernels, by name
+    seed        makes every choice reproducible
+    regions     only these: hashes, prefixes of hashes, or parts of op names; () is all
+    wait        block until the run has ended; None decides by where we run (notebook: no, script: yes)
+    strict      installed kernels raise instead of falling back
+    measure     end with the A/B of the whole model
+    title       the name people see; default the model's class
+    """
+
+    target: str = "cpu"
+    level: str = "region"
+    trials: int = 60
+    minutes: float = 5.0
+    budget_usd: float = 0.0
+    proposers: tuple[str, ...] = ("templates",)
+    seed: int = 0
+    regions: tuple[str, ...] = ()
+    wait: bool | None = None
+    strict: bool = False
+    measure: bool = True
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        _one_of("target", self.target, TARGETS)
+        _one_of("level", self.level, LEVELS)
+        _whole("trials", self.trials, least=0)
+        _whole("seed", self.seed, least=0)
+        _amount("minutes", self.minutes, above=True)
+        _amount("budget_usd", self.budget_usd, above=False)
+        for name in ("proposers", "regions"):
+            object.__setattr__(self, name, _words(name, getattr(self, name)))
+        if not self.proposers:
+            raise ProblemError("proposers is empty.", "Name at least one, for example proposers='templates'.")
+
+    @classmethod
+    def names(cls) -> frozenset[str]:
+        return frozenset(field.name for field in fields(cls))
+
+    @property
+    def budget_json(self) -> dict[str, float]:
+        return {"minutes": self.minutes, "trials": self.trials, "usd": self.budget_usd}
+
+
+def matching(patterns: Iterable[str], regions: Iterable[Region]) -> frozenset[str]:
+    """Hashes of the regions that a filter names; a pattern that names none raises ProblemError."""
+    known = list(regions)
+    found: set[str] = set()
+    for pattern in patterns:
+        hits = {r.hash for r in known if r.hash.startswith(pattern.lower())}
+        hits |= {r.hash for r in known if any(pattern in op.target for op in r.ops)}
+        if not hits:
+            listed = ", ".join(f"{r.hash} ({r.title})" for r in known[:8]) or "none"
+            raise ProblemError(f"regions: no region matches {pattern!r}.", f"There are: {listed}.")
+        found |= hits
+    return frozenset(found)
+
+
+def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ProblemError(f"{name} must be one of {', '.join(allowed)}, not {value!r}.")
+
+
+def _whole(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ProblemError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+
+
+def _amount(name: str, value: Any, above: bool) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or value < 0 or (above and value == 0):
+        raise ProblemError(f"{name} must be a number {'above' if above else 'of at least'} 0, not {value!r}.")
+
+
+def _words(name: str, value: Any) -> tuple[str, ...]:
+    """A comma-separated string or an iterable of strings."""
+    parts = (
+        value.split(",") if isinstance(value, str) else list(value) if isinstance(value, Iterable) else None
+    )
+    if parts is None or not all(isinstance(part, str) for part in parts):
+        raise ProblemError(f"{name} must be a string or a list of strings, not {value!r}.")
+    return tuple(part.strip() for part in parts if part.strip())
