@@ -26,7 +26,7 @@ from typing import Final, NamedTuple, TypeAlias
 from ..exc import KernelSourceError
 from .expression import Expression, ExpressionError, parse_expression, unknown_name
 from .region import Region
-from .spec import DTYPES, TensorSpec
+from .spec import DTYPES, itemsize_bytes
 from .symbols import is_reserved, region_defines, region_symbols
 
 TARGETS: Final = ("cpu", "cuda")
@@ -115,6 +115,7 @@ class KernelFile:
     atomics: bool = False
     ideas: tuple[str, ...] = ()
     tune_lines: Mapping[str, int] = field(default_factory=dict, repr=False)
+    target_line: int = 1
 
     @property
     def idea(self) -> str:
@@ -181,6 +182,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.target = ""
+        self.target_line = 1
         self.tunes: dict[str, tuple[int, ...]] = {}
         self.tune_lines: dict[str, int] = {}
         self.workspaces: dict[str, Workspace] = {}
@@ -230,6 +232,7 @@ class _Reader:
             atomics=self.atomics,
             ideas=tuple(self.ideas),
             tune_lines=self.tune_lines,
+            target_line=self.target_line,
         )
 
     def _target(self, line: int, rest: str) -> None:
@@ -238,6 +241,7 @@ class _Reader:
         if self.target:
             raise KernelSourceError(line, "a second target line", "one target line per file")
         self.target = rest
+        self.target_line = line
 
     def _tune(self, line: int, rest: str) -> None:
         name, *values = rest.split() or [""]
@@ -408,7 +412,7 @@ def _resolve_launch(launch: Launch, symbols: Mapping[str, int], names: set[str])
 
 def _workspace_numel(workspace: Workspace, symbols: Mapping[str, int]) -> int:
     numel = _evaluate(workspace.line, workspace.numel, symbols)
-    limit = WORKSPACE_BYTES_MAX // TensorSpec.contiguous((), workspace.dtype).itemsize_bytes
+    limit = WORKSPACE_BYTES_MAX // itemsize_bytes(workspace.dtype)
     if not 0 <= numel <= limit:
         raise KernelSourceError(
             workspace.line, f"workspace {workspace.name} has {numel} elements", f"0 to {limit}"

@@ -33,6 +33,11 @@ EPS: Final = {
 }
 
 
+def itemsize_bytes(dtype: str) -> int:
+    """Bytes per element of a dtype (torch's name)."""
+    return _DTYPES[dtype][1]
+
+
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Row-major strides in elements, as torch makes them (a size-0 dim counts as 1)."""
     strides: list[int] = []

@@ -1,0 +1,26 @@
+"""Devices kernels are built for: ``get("cpu")``."""
+
+from __future__ import annotations
+
+from ..exc import ProblemError
+from .base import Built, DeviceInfo, Launcher, Target
+
+__all__ = ["NAMES", "Built", "DeviceInfo", "Launcher", "Target", "get"]
+
+NAMES = ("cpu",)
+
+
+def get(name: str, arch: str | None = None, *, threads: int | None = None) -> Target:
+    """The target called ``name``. ``threads`` limits a cpu kernel (default: all this process may use).
+
+    ``arch`` names another architecture to compile for; the cpu target only knows its own.
+    """
+    if name == "cpu":
+        if arch is not None:
+            raise ProblemError(
+                f"The cpu target cannot compile for {arch!r}.", "Leave arch out: it builds for this machine."
+            )
+        from .cpu import CpuTarget
+
+        return CpuTarget(threads)
+    raise ProblemError(f"There is no target {name!r}.", f"Use one of: {', '.join(NAMES)}.")
