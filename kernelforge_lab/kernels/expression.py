@@ -21,6 +21,7 @@ MAGNITUDE_MAX: Final = 2**63 - 1
 # function -> (fewest arguments, most arguments)
 _FUNCTIONS: Final = {"cdiv": (2, 2), "min": (2, 16), "max": (2, 16)}
 _TOKEN: Final = re.compile(r"[ \t]*(?:([0-9]+)|([A-Za-z_][A-Za-z0-9_]*)|([-+*/%(),]))", re.ASCII)
+_NAMES_SHOWN: Final = 8
 _OPERAND: Final = "a number, a name or '('"
 
 Node: TypeAlias = "int | str | tuple[str, tuple[Node, ...]]"
@@ -147,7 +148,7 @@ class _Parser:
             inner = self.sum(depth + 1)
             self.take(")", "an operator or ')'")
             return inner
-        self.fail(_OPERAND)
+        return self.fail(_OPERAND)
 
     def call(self, name: str, depth: int) -> Node:
         if name not in _FUNCTIONS:
@@ -213,6 +214,7 @@ def _apply(operator: str, args: list[int], text: str) -> int:
 def unknown_name(name: str, known: Iterable[str]) -> ExpressionError:
     """The error for a name that is not among ``known``, with the nearest ones as what was expected."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6) or names[:8]
-    more = ", …" if len(near) < len(names) and near == names[:8] else ""
+    near = sorted(difflib.get_close_matches(name, names, n=3))
+    more = "" if near or len(names) <= _NAMES_SHOWN else ", …"
+    near = near or names[:_NAMES_SHOWN]
     return ExpressionError(f"unknown name {name!r}", "one of " + ", ".join(near) + more if near else "")
