@@ -18,6 +18,7 @@ from torch import fx
 from ..kernels.execution import compile_region
 from ..kernels.region import Region
 from .canonical import Specs, draft
+from .dedupe import merge_equal_calls
 from .ops import Kind
 from .regions import Cut, cut
 
@@ -60,11 +61,12 @@ class SplitGraph:
     def split(
         cls, module: fx.GraphModule, static: Iterable[int] = (), *, device: str = "cpu", level: str = "region"
     ) -> SplitGraph:
-        """Cut an ATen graph whose nodes carry fake values in ``meta["val"]``.
+        """Cut an ATen graph whose nodes carry fake values in ``meta["val"]`` (equal calls are merged first).
 
         ``static`` are positions of the inputs that hold parameters or buffers. ``level`` is ``region``
         or ``op``. ``kept`` pairs an operator with the reason why it is in no region.
         """
+        merge_equal_calls(module.graph)
         placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
         fixed = [placeholders[i] for i in static if i < len(placeholders)]
         parts = cut(module.graph, fixed, device, by_op=level == "op")

@@ -66,7 +66,7 @@ _REDUCTION = """
 """.split()
 _COMPOSITE = """
     native_layer_norm native_group_norm native_batch_norm _native_batch_norm_legit_no_training
-    _softmax _log_softmax upsample_nearest2d upsample_nearest2d.vec
+    _softmax _log_softmax upsample_nearest2d
 """.split()
 
 FUSIBLE: Final[Mapping[str, Fusible]] = MappingProxyType(

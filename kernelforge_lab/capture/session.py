@@ -1,0 +1,196 @@
+"""``capture``: a call of somebody's model → Workload."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import torch
+
+from ..exc import CaptureError
+from ..kernels.region import Region
+from . import roofline
+from .graph import SplitGraph
+from .intact import Inputs, modules_of, untouched
+from .ops import FUSIBLE, Kind, is_known_heavy
+from .profile import Clock, repeat
+from .trace import GraphBackend, break_reasons, through
+from .workload import Roofs, VendorOp, Workload, WorkloadRegion, region_ceiling
+
+_STEP_LIMIT_S: Final = 2.0
+_PROFILE_LIMIT_S: Final = 4.0
+_LEVELS: Final = ("region", "op")
+
+
+def capture(
+    function: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    target: str = "cpu",
+    level: str = "region",
+) -> Workload:
+    """Run ``function(*args, **kwargs)`` a few times and say what it is made of and where its time goes.
+
+    Works on private copies of the arguments and restores the module's buffers, attributes and every
+    RNG. Gradients are not recorded. What cannot be captured is listed in ``Workload.uncaptured``.
+
+    Raises CaptureError when ``level`` is unknown or the call itself fails.
+    """
+    if level not in _LEVELS:
+        raise CaptureError(f"level {level!r} is unknown.", f"Use one of {', '.join(_LEVELS)}.")
+    if not callable(function):
+        raise CaptureError(f"{type(function).__name__} cannot be called.", "Give a module or a function.")
+    notes: list[str] = []
+    inputs = Inputs(args, kwargs or {})
+    with untouched(function), inference(function, notes):
+        step_ms = _time_step(function, inputs)
+        clock = Clock(looking=True)
+        backend = GraphBackend(clock.dress, target, level)
+        compiled = through(function, backend)
+        total_s = _profile(compiled, inputs, clock, backend, notes)
+    roofs = roofline.measure()
+    regions = _regions(backend.graphs, clock, total_s, roofs)
+    vendor = _vendor(clock, total_s)
+    inside_us = sum(sample.time_us for sample in clock.samples())
+    busy = min(1.0, inside_us / max(total_s * 1e6, 1e-9)) if total_s else 0.0
+    uncaptured = (*notes, *backend.notes, *_left_out(backend.graphs))
+    title = _title(function)
+    return Workload(title, target, level, step_ms, busy, regions, vendor, tuple(dict.fromkeys(uncaptured)), roofs)
+
+
+@contextlib.contextmanager
+def inference(function: Callable[..., Any], notes: list[str] | None = None) -> Iterator[None]:
+    """The grad mode a call is captured and measured in: the person's own, but without recording."""
+    records = torch.is_grad_enabled() and any(
+        p.requires_grad for module in modules_of(function) for p in module.parameters()
+    )
+    if records and notes is not None:
+        notes.append("captured without gradients: the model's parameters ask for them, training comes later")
+    with torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext():
+        yield
+
+
+def _time_step(function: Callable[..., Any], inputs: Inputs) -> float:
+    def once() -> float:
+        args, kwargs = inputs.take()
+        start = time.perf_counter()
+        function(*args, **kwargs)
+        return time.perf_counter() - start
+
+    try:
+        once()
+    except Exception as error:
+        raise CaptureError(
+            f"the model raised {type(error).__name__}: {error}",
+            "Make the call work without kernelforge first.",
+        ) from error
+    inputs.note_mutation()
+    return sorted(taken := repeat(once, _STEP_LIMIT_S))[len(taken) // 2] * 1e3
+
+
+def _profile(
+    compiled: Callable[..., Any], inputs: Inputs, clock: Clock, backend: GraphBackend, notes: list[str]
+) -> float:
+    """Median seconds of the instrumented call; 0.0 (with a note) when it cannot be traced at all."""
+
+    def once() -> float:
+        args, kwargs = inputs.take()
+        start = time.perf_counter()
+        compiled(*args, **kwargs)
+        return time.perf_counter() - start
+
+    try:
+        with break_reasons(notes):
+            once()
+        clock.looking = False
+        once()
+        clock.forget()
+        taken = repeat(once, _PROFILE_LIMIT_S)
+    except Exception as error:
+        reason = str(error).strip().split("\n")[0]
+        notes.append(f"the call could not be traced: {type(error).__name__}: {reason}")
+        backend.graphs.clear()
+        return 0.0
+    return sorted(taken)[len(taken) // 2]
+
+
+def _regions(
+    graphs: list[SplitGraph], clock: Clock, total_s: float, roofs: Roofs
+) -> tuple[WorkloadRegion, ...]:
+    found: dict[str, Region] = {}
+    for split in graphs:
+        found |= split.regions
+    times: dict[str, list[float]] = {}
+    for sample in clock.samples():
+        if sample.step.region is not None:
+            times.setdefault(sample.step.region.hash, []).append(sample.time_us)
+    rows = []
+    for name, region in found.items():
+        taken = times.get(name, [])
+        mean_us = sum(taken) / len(taken) if taken else 0.0
+        share = sum(taken) / (total_s * 1e6) if total_s else 0.0
+        floor = roofline.floor_us(region, roofs)
+        reason = clock.wrong.get(name, "") or _ineligible(region, taken)
+        ceiling = region_ceiling(mean_us, floor, roofs.call_us)
+        rows.append(
+            WorkloadRegion(
+                region, len(taken), mean_us, share, floor, ceiling, not reason, reason, clock.stats.get(name, ())
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: (-row.share * row.headroom, -row.share)))
+
+
+def _ineligible(region: Region, taken: list[float]) -> str:
+    if not taken:
+        return "traced but not reached by this call"
+    if any(spec.numel == 0 for spec in region.outputs):
+        return "an output is empty"
+    if any(spec.distinct_numel != spec.numel for spec in region.outputs):
+        return "an output overlaps itself"
+    unknown = next((op.target for op in region.ops if op.target not in FUSIBLE and not _is_view(op.target)), None)
+    return f"library operator {unknown.removeprefix('aten.')}" if unknown and not is_known_heavy(unknown) else ""
+
+
+def _is_view(target: str) -> bool:
+    from .ops import VIEWS
+
+    return target in VIEWS
+
+
+def _vendor(clock: Clock, total_s: float) -> tuple[VendorOp, ...]:
+    times: dict[str, list[float]] = {}
+    for sample in clock.samples():
+        if sample.step.kind is Kind.HEAVY and sample.step.region is None:
+            times.setdefault(sample.step.name, []).append(sample.time_us)
+    rows = [
+        VendorOp(name, len(taken), sum(taken) / len(taken), sum(taken) / (total_s * 1e6))
+        for name, taken in times.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: -row.share))
+
+
+def _left_out(graphs: list[SplitGraph]) -> list[str]:
+    kept: Counter[str] = Counter()
+    for split in graphs:
+        kept.update(f"{target} stays on PyTorch: {reason}" for target, reason in split.kept)
+        for step in split.steps:
+            if step.kind is Kind.RANDOM:
+                kept[f"{step.name} stays on PyTorch: random op"] += 1
+            elif step.kind is Kind.HEAVY and step.region is None and not _is_known(step.name):
+                kept[f"{step.name} stays on PyTorch: not in the operator table"] += 1
+    return [text + (f" (×{count})" if count > 1 else "") for text, count in kept.items()]
+
+
+def _is_known(target: str) -> bool:
+    return is_known_heavy(target) or "getitem" in target or target in FUSIBLE
+
+
+def _title(function: Callable[..., Any]) -> str:
+    if isinstance(function, torch.nn.Module):
+        return type(function).__name__
+    owners = modules_of(function)
+    return type(owners[0]).__name__ if owners else getattr(function, "__name__", type(function).__name__)
