@@ -44,7 +44,7 @@ def compile_region(region: Region, *, float64: bool = False) -> TensorFunction:
             lines.append("    " + " = ".join(dead) + " = None")
     results = [_value(name) for name in region.results]
     lines.append(f"    return ({', '.join(results)}{',' if results else ''})")
-    exec(compile("\n".join(lines), f"<region {region.hash}>", "exec"), scope)
+    exec(compile("\n".join(lines), f"<region {region.hash}>", "exec"), scope)  # noqa: S102 (our own text, built from op names and literals)
     function = scope["region"]
     assert callable(function)
     return function
@@ -59,7 +59,7 @@ def torch_dtype(name: str) -> torch.dtype:
 
 
 def _local(name: str) -> str:
-    return name.split(".")[0]
+    return name.partition(".")[0]
 
 
 def _value(name: str) -> str:

@@ -120,7 +120,9 @@ def _cgroup_quota() -> int:
 
 def _sysctl(key: str) -> str:
     try:
-        done = subprocess.run(["sysctl", "-n", key], capture_output=True, text=True, timeout=5, check=False)
+        done = subprocess.run(
+            ["/usr/sbin/sysctl", "-n", key], capture_output=True, text=True, timeout=5, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip()

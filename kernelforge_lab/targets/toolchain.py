@@ -40,7 +40,7 @@ class Compiler:
         *,
         timeout_s: float = COMPILE_TIMEOUT_S,
     ) -> str:
-        """Run with ``source`` on standard input (``-x c++ -`` reads it); what it said. Raises CompileError."""
+        """Run with ``source`` on standard input; returns what it said. Raises CompileError."""
         with tempfile.TemporaryDirectory(prefix="kernelforge-") as folder:
             try:
                 done = subprocess.run(

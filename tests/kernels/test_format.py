@@ -300,9 +300,26 @@ def test_the_message_reads_as_one_sentence() -> None:
 
 
 FRAGMENTS = st.sampled_from(
-    ["// forge:", "//forge :", "// forge ", "target", "cpu", "cuda", "tune", "workspace", "launch", "atomics"]
-    + ["idea", "args=(", "grid=(", "block=", "smem=", ")", "(", ",", "in0", "out0", "ROWS", "BLOCK", "1", "2"]
-    + ["float32", "cdiv(", "+", "/", "//", "\n", "\r\n", " ", "\t", "=", "\x0b", "\u2028", "é", "\0"]
+    [
+        *("// forge:", "//forge :", "// forge ", "target", "cpu", "cuda", "tune", "workspace", "launch"),
+        *(
+            "atomics",
+            "idea",
+            "args=(",
+            "grid=(",
+            "block=",
+            "smem=",
+            ")",
+            "(",
+            ",",
+            "=",
+            "in0",
+            "out0",
+            "ROWS",
+        ),
+        *("BLOCK", "1", "2", "float32", "cdiv(", "+", "/", "//", "\n", "\r\n", " ", "\t", "\x0b", "\u2028"),
+        *("é", "\0"),
+    ]
 )
 
 
