@@ -100,6 +100,6 @@ class EventLog:
         for callback in tuple(self._subscribers):
             try:
                 callback(data)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a listener's bug must not end the run
                 self._subscribers.remove(callback)
                 self.emit(Log("warning", f"a listener of the run failed and was dropped: {error!r}"))

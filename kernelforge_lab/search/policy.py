@@ -38,13 +38,22 @@ def choose(
 
     ``menu`` lists every move of a node, most promising first (it must be pure, too); moves already
     tried or in flight are left out here. ``in_flight`` are the actions chosen and not recorded yet:
-    they count as visits without a value (WU-UCT), so that parallel proposals spread out.
+    they count as visits without a value (WU-UCT), so that parallel proposals spread out. When the
+    current epoch has nothing more to offer, what earlier ones left untried is taken up again.
     """
-    return _Choice(tree, menu, bandit, bottleneck, seed, in_flight).from_node(tree.nodes[tree.root])
+    choice = _Choice(tree, menu, bandit, bottleneck, seed=seed, in_flight=in_flight)
+    root = tree.nodes[tree.root]
+    action = choice.from_node(root)
+    if action is None and tree.epoch:
+        choice.every_epoch = True
+        action = choice.from_node(root)
+    return action
 
 
-def needs_restart(tree: Tree) -> bool:
-    return tree.since_restart >= RESTART_AFTER
+def needs_restart(tree: Tree, menu: Menu) -> bool:
+    """Whether to start again from stock: nothing better for long, and stock has moves left to make."""
+    root = tree.nodes[tree.root]
+    return tree.since_restart >= RESTART_AFTER and any(move not in root.tried for move in menu(root))
 
 
 class _Choice:
@@ -54,9 +63,11 @@ class _Choice:
         menu: Menu,
         bandit: Bandit,
         bottleneck: str,
+        *,
         seed: int,
         in_flight: Collection[Action],
     ) -> None:
+        self.every_epoch = False
         self.tree, self.menu, self.bandit, self.bottleneck = tree, menu, bandit, bottleneck
         self.flying = Counter(action.parent for action in in_flight)
         self.below: Counter[int] = Counter()
@@ -69,7 +80,7 @@ class _Choice:
     def from_node(self, node: Node) -> Action | None:
         """Expand here while the node may widen, else go to the best child; the other way round if stuck."""
         expansion = self.expansion(node) if node.is_open else None
-        children = list(self.tree.children(node.id))
+        children = list(self.tree.children(node.id, self.every_epoch))
         width = _WIDTH_ROOT if node.id == self.tree.root else _WIDTH
         visits = node.visits + self.below[node.id]
         if expansion and len(children) + self.flying[node.id] < width * math.sqrt(visits):

@@ -61,8 +61,12 @@ def bottleneck_of(item: WorkloadRegion, bandwidth_gbps: float) -> str:
 
 @dataclass
 class RegionSearch:
-    """Mutable state of one region. ``stock_us`` is best stock once prepared, before that the time in
-    the model; ``wanted`` when the person named the region, which then is searched however small it is.
+    """Mutable state of one region. Times in µs.
+
+    ``stock_us`` is best stock once prepared, before that the time in the model; ``floor_us`` the
+    roofline limit, or what the judge measured if that is lower; ``wanted`` when the person named the
+    region, which then is tried however small it is. ``state`` is a RegionState's, and between
+    ``searching`` and ``done`` also ``ending`` (searched) and ``final`` (winner being re-measured).
     """
 
     item: WorkloadRegion
@@ -72,6 +76,7 @@ class RegionSearch:
     reason: str = ""
     stock: str = ""
     stock_us: float = 0.0
+    floor_us: float = 0.0
     noise: float = 0.0
     tree: Tree | None = None
     wins: int = 0
@@ -82,6 +87,7 @@ class RegionSearch:
 
     def __post_init__(self) -> None:
         self.stock_us = self.stock_us or self.item.time_us
+        self.floor_us = self.floor_us or self.item.floor_us
 
     @property
     def hash(self) -> str:
@@ -93,7 +99,7 @@ class RegionSearch:
 
     @property
     def reachable_us(self) -> float:
-        return reward.reachable_us(self.item.floor_us, self.bottleneck)
+        return reward.reachable_us(self.floor_us, self.bottleneck)
 
     @property
     def headroom(self) -> float:
@@ -145,9 +151,7 @@ class RegionSearch:
             return None
         if self.best_us <= self.reachable_us:
             who = "the best kernel" if self.best else "stock PyTorch"
-            return (
-                f"{who} is at the limit of the machine ({_percent(self.item.floor_us / self.best_us)} of it)"
-            )
+            return f"{who} is at the limit of the machine ({_percent(self.floor_us / self.best_us)} of it)"
         if self.remaining < max(_WORTH, self.noise * self.item.share):
             return f"at most {_percent(self.remaining)} of the step is left to gain"
         if self.tree and self.tree.since_best >= _STAGNANT:

@@ -127,11 +127,12 @@ class Tree:
         root.visits, root.total, root.peak = 0, 0.0, 0.0
         self._credit(root, root.reward)
 
-    def children(self, node: int) -> Iterator[Node]:
-        """Judged children that selection sees: of this epoch, not quarantined."""
+    def children(self, node: int, every_epoch: bool = False) -> Iterator[Node]:
+        """Judged children that selection sees: of this epoch (or of all), not quarantined."""
         for child in self.nodes[node].children:
             found = self.nodes[child]
-            if found.reward is not None and (node != self.root or found.epoch == self.epoch):
+            seen = every_epoch or node != self.root or found.epoch == self.epoch
+            if found.reward is not None and seen:
                 yield found
 
     def ancestors(self, node: int) -> Iterator[int]:

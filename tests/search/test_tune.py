@@ -56,5 +56,5 @@ def test_the_best_that_works_wins(merits: list[float | None]) -> None:
 
 def test_sixteen_cost_twenty_two_measurements() -> None:
     candidates: tuple[Params, ...] = tuple((("N", i),) for i in range(16))
-    _, sizes = race(candidates, {params: 1.0 for params in candidates})
+    _, sizes = race(candidates, dict.fromkeys(candidates, 1.0))
     assert sizes == [16, 5]
