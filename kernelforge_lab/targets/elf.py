@@ -16,7 +16,7 @@ _INIT_ARRAY, _FINI_ARRAY = 14, 15
 _ALLOC: Final = 0x2
 # Differ between builds of one source, or repeat what other sections say.
 _IGNORED: Final = (".eh_frame", ".eh_frame_hdr", ".interp", ".comment")
-# The two array entries every gcc object has (frame_dummy and __do_global_dtors_aux), 8 bytes each.
+# An entry of .init_array; every gcc object has one of its own (frame_dummy).
 _POINTER_BYTES: Final = 8
 
 
@@ -48,9 +48,9 @@ def read_shared_object(path: Path) -> SharedObject | None:
         return None
     try:
         sections = _sections(data)
-    except (struct.error, IndexError, UnicodeDecodeError):
+        imports, exports = _dynamic_symbols(sections)
+    except (struct.error, IndexError, ValueError, OverflowError):
         return None
-    imports, exports = _dynamic_symbols(sections)
     digest = hashlib.sha256()
     for section in sections:
         if _is_code(section):
