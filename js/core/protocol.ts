@@ -186,8 +186,8 @@ export type RunEvent =
   | Log;
 
 /**
- * Events number `from` (inclusive) to `to` (exclusive) of the run's log. Superseded ones may be
- * missing inside, so `to` and not the length says how far the log has been read.
+ * Takes a view from `from` events to `to` (events are numbered from 1, so these are seq from+1 … to).
+ * Superseded ones may be missing inside, so `to` and not the length says how far the log has been read.
  */
 export interface Batch {
   v: 1;

@@ -11,7 +11,7 @@ import type {
   StepMeasured,
   Verdict
 } from './protocol';
-import { outcome, type Outcome } from './verdict';
+import { outcome } from './verdict';
 
 export interface TreeNode {
   id: number;
@@ -176,7 +176,7 @@ function addNode(run: Run, event: Extract<RunEvent, { kind: 'node_added' }>): vo
     sourceChars: event.source_chars ?? event.source.length,
     params: event.params,
     reward: 0,
-    atS: event.at_s ?? 0,
+    atS: seconds(run, event.at_s),
     children: []
   };
   run.nodes.set(node.id, node);
@@ -246,7 +246,12 @@ function noteProgress(run: Run, node: number, atS: number | undefined): void {
     return;
   }
   const usd = run.meter?.spent_usd ?? 0;
-  run.progress.push({ trial: run.judged, atS: atS ?? run.meter?.elapsed_s ?? 0, usd, step, node });
+  run.progress.push({ trial: run.judged, atS: seconds(run, atS), usd, step, node });
+}
+
+/** Seconds since the run started; `at_s` is Unix time. */
+function seconds(run: Run, at: number | undefined): number {
+  return at === undefined || run.started?.at_s === undefined ? (run.meter?.elapsed_s ?? 0) : at - run.started.at_s;
 }
 
 /**
@@ -300,7 +305,7 @@ export type Change = 'run' | 'selection' | 'hover';
 export class RunStore {
   run = emptyRun();
   selection: Selection = { region: null, node: null, hover: null };
-  /** Next event wanted; a batch that starts beyond it means something was lost. */
+  /** Events held; a batch that starts beyond them means something was lost. */
   next = 0;
   /** True while the views may ask for things: a live kernel is on the other side. */
   live = false;
@@ -332,7 +337,7 @@ export class RunStore {
       return true;
     }
     for (const event of batch.events) {
-      if (batch.kind === 'reset' || event.seq === undefined || event.seq >= this.next) {
+      if (batch.kind === 'reset' || event.seq === undefined || event.seq > this.next) {
         reduce(this.run, event);
       }
     }
@@ -405,4 +410,3 @@ function worth(region: RegionView): number {
   return region.speedup === null ? 0 : region.info.share * (1 - 1 / region.speedup);
 }
 
-export type { Outcome };

@@ -3,7 +3,7 @@
 import { tickLabel, type Scale } from '../core/scale';
 import type { Theme } from './canvas';
 
-export const MARGIN = { left: 46, right: 14, top: 12, bottom: 34 };
+export const MARGIN = { left: 54, right: 14, top: 12, bottom: 34 };
 
 interface Axis {
   scale: Scale;

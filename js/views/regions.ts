@@ -21,12 +21,9 @@ export function regionTable(store: RunStore): { element: HTMLElement; update: ()
   const legend = h(
     'div',
     'kf-legend',
-    h('span', 'kf-key kf-key-gained'),
-    'gained',
-    h('span', 'kf-key kf-key-possible'),
-    'still possible',
-    h('span', 'kf-key kf-key-share'),
-    'at the roof'
+    h('span', {}, h('span', 'kf-key kf-key-gained'), ' gained'),
+    h('span', {}, h('span', 'kf-key kf-key-possible'), ' still possible'),
+    h('span', {}, h('span', 'kf-key'), ' at the roof')
   );
   const element = h('section', 'kf-regions', h('h3', 'kf-h', 'Regions ', ceiling), list, legend);
   let built: unknown = null;
@@ -101,7 +98,7 @@ function regionRow(region: RegionView, widest: number, select: () => void): Row 
   const detail = h('div', 'kf-region-detail');
   const element = h(
     'div',
-    { class: 'kf-region', attrs: { role: 'option', 'data-region': info.hash }, title: `${info.title} ×${info.count}, ${micros(info.time_us)} each`, on: { click: select } },
+    { class: 'kf-region', attrs: { role: 'option', 'data-region': info.hash }, on: { click: select } },
     h('div', 'kf-region-line', mark, title, h('span', 'kf-count', `×${info.count}`), h('span', 'kf-percent', percent(info.share))),
     h('div', 'kf-share-track', share),
     detail
@@ -114,21 +111,28 @@ function updateRow(row: Row, region: RegionView, selected: boolean): void {
   const most = region.info.eligible && region.info.ceiling > 1 ? 1 - 1 / region.info.ceiling : 0;
   row.gained.style.setProperty('width', `${100 * won}%`);
   row.possible.style.setProperty('width', `${100 * Math.max(0, most - won)}%`);
+  row.possible.hidden = most - won < 0.01;
   row.element.setAttribute('aria-selected', String(selected));
   row.element.dataset.state = region.state;
   setText(row.mark, { searching: '▸', done: '✓', waiting: '·', off: '–', ineligible: '–' }[region.state] ?? '·');
   setText(row.detail, describe(region));
+  row.element.title = hint(region);
 }
 
 function describe(region: RegionView): string {
   if (!region.info.eligible) {
     return region.reason || 'not eligible';
   }
-  const possible = `of ${ratio(region.info.ceiling)} possible`;
-  const count = region.correct + region.failed;
-  const tried = count ? `${count} tried` : region.state;
-  const head = region.speedup !== null ? `${ratio(region.speedup)} ${possible}` : count ? `no gain yet, ${ratio(region.info.ceiling)} possible` : `${ratio(region.info.ceiling)} possible`;
-  return [head, tried, region.state === 'done' ? region.reason : ''].filter(Boolean).join(' · ');
+  const ceiling = ratio(region.info.ceiling);
+  const tried = region.correct + region.failed;
+  const head = region.speedup !== null ? `${ratio(region.speedup)} of ${ceiling} possible` : `${tried ? 'no gain yet, ' : ''}${ceiling} possible`;
+  return tried ? `${head} · ${tried} tried` : head;
+}
+
+function hint(region: RegionView): string {
+  const info = region.info;
+  const lines = [`${info.title} ×${info.count}`, `${micros(info.time_us)} each, ${micros(info.floor_us)} at the roof`];
+  return [...lines, region.state, region.reason].filter(Boolean).join('\n');
 }
 
 function quietRow(name: string, count: number, share: number, widest: number, why: string): HTMLElement {

@@ -70,7 +70,6 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
       timer = setTimeout(
         () => {
           timer = undefined;
-          counted = -1;
           counted = store.run.regions.get(shown ?? '')?.nodes.length ?? 0;
           relayout();
         },
@@ -137,7 +136,7 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
         ctx.stroke();
       }
       if (k > 0.85 && (n.id === best || n.id === STOCK || n.id === store.selection.node)) {
-        label(ctx, theme, n, x, y + r + 13);
+        label(ctx, theme, n, x, y + r + (n.id === (store.selection.node ?? STOCK) ? 18 : 13));
       }
     }
   }

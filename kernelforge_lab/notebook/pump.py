@@ -1,0 +1,148 @@
+"""The one thread that talks to a widget: batches of events, at most ten a second.
+
+traitlets and comms are not safe to use from several threads, and jupyter_server silently drops widget
+messages above 1000/s; so agent threads only append to the log, and this thread alone sends.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from . import wire
+from .summary import Summary
+
+Json = dict[str, Any]
+
+INTERVAL_S: Final = 0.1
+SUMMARY_INTERVAL_TICKS: Final = 20
+# After the last event the thread ends; a later event (guard counts) starts another.
+LINGER_S: Final = 2.0
+
+
+class Log(Protocol):
+    """What is read of a run: ``kernelforge_lab.log.EventLog``."""
+
+    def since(self, seq: int) -> list[Json]: ...
+
+    def subscribe(self, callback: Callable[[Json], None]) -> Callable[[], None]: ...
+
+
+class Sink(Protocol):
+    """What the pump drives; every method is called from the pump thread only."""
+
+    def send_message(self, message: Json) -> None: ...
+
+    def show_summary(self, summary: Summary) -> None: ...
+
+    def finish(self, summary: Summary) -> None:
+        """Called once all events of an ended run were sent."""
+
+
+class Pump:
+    """Carries a log to a sink. ``hello`` may be called from any thread and returns at once."""
+
+    def __init__(self, log: Log, sink: Sink, *, interval_s: float = INTERVAL_S) -> None:
+        self._log = log
+        self._sink = sink
+        self._interval_s = interval_s
+        self._summary = Summary()
+        self._outbox: deque[Json] = deque()
+        self._wake = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._sent = 0
+        self._resend_from: int | None = None
+        self._context: contextvars.Context | None = None
+        self._finished_at = -1
+        self._closed = False
+        self._unsubscribe = log.subscribe(lambda _event: self._notify())
+
+    def start(self, have: int = 0) -> None:
+        """Begin after ``have`` events, which the view got as a snapshot."""
+        self._sent = have
+        self._notify()
+
+    def hello(self, have: int, context: contextvars.Context | None = None) -> None:
+        """A view holds ``have`` events: send it the rest.
+
+        ``context`` is that of a message handled on a kernel subshell. Sending inside it makes ipykernel
+        7.4 route the view's answers (Stop) to the subshell instead of a busy main thread.
+        """
+        with self._lock:
+            if context is not None:
+                self._context = context
+            behind = self._sent if self._resend_from is None else self._resend_from
+            self._resend_from = min(have, behind)
+        self._notify()
+
+    def post(self, message: Json) -> None:
+        """Send something that is not an event (an answer), from the pump thread like all else."""
+        self._outbox.append(message)
+        self._notify()
+
+    def close(self) -> None:
+        """Stop sending (the run itself goes on)."""
+        self._closed = True
+        self._unsubscribe()
+        self._wake.set()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until everything has been sent or the time is over."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout_s)
+
+    def _notify(self) -> None:
+        self._wake.set()
+        with self._lock:
+            if self._closed or (self._thread is not None and self._thread.is_alive()):
+                return
+            self._thread = threading.Thread(target=self._loop, name="kernelforge-pump", daemon=True)
+            self._thread.start()
+
+    def _loop(self) -> None:
+        tick = 0
+        while not self._closed:
+            if not self._wake.wait(LINGER_S):
+                with self._lock:
+                    # Decided under the lock that _notify takes, so no event falls between.
+                    if not self._wake.is_set():
+                        self._thread = None
+                        return
+            self._wake.clear()
+            self._tick(tick)
+            tick += 1
+            threading.Event().wait(self._interval_s)
+
+    def _tick(self, tick: int) -> None:
+        with self._lock:
+            start = self._sent if self._resend_from is None else min(self._resend_from, self._sent)
+            again = self._resend_from is not None
+            self._resend_from = None
+        events = self._log.since(start)
+        fresh = events[self._sent - start :]
+        for event in fresh:
+            self._summary.add(event)
+        self._sent = start + len(events)
+        if events or again:
+            self._in_context(lambda: self._sink.send_message(wire.batch(events, start)))
+        while self._outbox:
+            message = self._outbox.popleft()
+            self._in_context(lambda message=message: self._sink.send_message(message))
+        final = self._summary.is_final
+        if tick % SUMMARY_INTERVAL_TICKS == 0 or any(e["kind"] == "run_state" for e in fresh):
+            self._in_context(lambda: self._sink.show_summary(self._summary))
+        if final and fresh and self._sent > self._finished_at:
+            self._finished_at = self._sent
+            self._in_context(lambda: self._sink.finish(self._summary))
+
+    def _in_context(self, act: Callable[[], None]) -> None:
+        context = self._context
+        if context is None:
+            act()
+        else:
+            context.run(act)
