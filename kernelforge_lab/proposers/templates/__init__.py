@@ -1,0 +1,1 @@
+"""Kernels written from a region's graph: lowering, scheduling, printing."""

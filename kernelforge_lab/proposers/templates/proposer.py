@@ -1,0 +1,99 @@
+"""The templates proposer: every strategy is a correct kernel for the whole region."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+from ...kernels.kernel import Kernel
+from ...kernels.region import Region
+from ..base import Ask
+from .cpp import CppPrinter
+from .lowering import Lowered, Unsupported, lower
+from .plan import Plan, Strategy
+from .schedule import Scheduler
+
+# Most promising first: the search tries root children in this order.
+STRATEGIES = (
+    Strategy("rows_keep", "one pass over memory per row, values kept in cache between passes", cache="all"),
+    Strategy("rows", "rows in parallel, cheap values recomputed in each pass", cache="none"),
+    Strategy("rows_keep_heavy", "rows in parallel, only transcendental values kept", cache="heavy"),
+    Strategy("lanes", "neighbouring rows side by side in vector lanes", cache="heavy", lanes=True),
+    Strategy("split_row", "all threads share one row, partial results combined in order", split=True),
+    Strategy("staged", "reductions first, then one elementwise sweep", fuse_rows=False),
+    Strategy("flat", "one elementwise sweep"),
+    Strategy("tiled", "transposing loops in cache-sized tiles", tile=True),
+)
+BY_NAME = {s.name: s for s in STRATEGIES}
+
+
+class TemplatesProposer:
+    """Implements proposers.base.Proposer for the ``cpu`` target."""
+
+    name = "templates"
+
+    def refuses(self, region: Region, target: str) -> str | None:
+        if target != "cpu":
+            return f"templates write no {target} kernels yet"
+        return _refusal(region)
+
+    def strategies(self, region: Region, target: str, parent: Kernel | None) -> tuple[str, ...]:
+        """Root children: every strategy that gives another program than those before it."""
+        if parent is not None or self.refuses(region, target) is not None:
+            return ()
+        return _distinct(region)
+
+    def propose(self, ask: Ask) -> Kernel | None:
+        strategy = BY_NAME.get(ask.strategy)
+        if strategy is None or self.refuses(ask.region, ask.target) is not None:
+            return None
+        source = write(ask.region, strategy, ask.threads or os.cpu_count() or 1)
+        return Kernel(source, ask.region.hash, ask.target, (), self.name, strategy.name, strategy.idea)
+
+
+def write(region: Region, strategy: Strategy, threads: int) -> str:
+    """Source of one strategy. Raises Unsupported when the region has an op without a lowering."""
+    plan = Scheduler(lower(region), region.outputs, strategy).plan()
+    return CppPrinter(plan, region, strategy, threads).source()
+
+
+@lru_cache(maxsize=512)
+def _refusal(region: Region) -> str | None:
+    if not region.results:
+        return "the region returns nothing"
+    if any(spec.numel == 0 for spec in (*region.inputs, *region.outputs)):
+        return "empty tensors: nothing to compute"
+    try:
+        lower(region)
+    except Unsupported as reason:
+        return str(reason)
+    return None
+
+
+@lru_cache(maxsize=512)
+def _distinct(region: Region) -> tuple[str, ...]:
+    lowered: Lowered = lower(region)
+    seen: set[str] = set()
+    names: list[str] = []
+    for strategy in STRATEGIES:
+        plan: Plan = Scheduler(lowered, region.outputs, strategy).plan()
+        if not _uses(plan, strategy):
+            continue
+        text = CppPrinter(plan, region, strategy, 4).source().split("\n", 2)[2]
+        if text not in seen:
+            seen.add(text)
+            names.append(strategy.name)
+    return tuple(names)
+
+
+def _uses(plan: Plan, strategy: Strategy) -> bool:
+    """Whether the plan really has what the strategy is named after."""
+    if strategy.tile:
+        return any(p.tile for n in plan.nests for p in n.passes)
+    if strategy.lanes:
+        return any(n.lane is not None for n in plan.nests)
+    if strategy.name == "flat":
+        return not any(p.finished for n in plan.nests for p in n.passes)
+    if strategy.split:
+        return any(n.split and n.row_count < 64 for n in plan.nests)
+    return True
