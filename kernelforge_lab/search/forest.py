@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ..capture.workload import Roofs, WorkloadRegion
 from ..exc import KernelSourceError
 from ..judge.job import Stock
 from ..judge.verdict import Status, Timing, Verdict
@@ -17,7 +18,7 @@ from . import policy, reward
 from .bandit import Bandit, Move
 from .budget import Ledger
 from .identity import binary_key, source_key
-from .regions import RegionSearch, WorkloadRegion, bottleneck_of, next_region
+from .regions import RegionSearch, bottleneck_of, next_region
 from .tree import Action, Node, Tree
 from .tune import Params, combinations
 
@@ -45,8 +46,8 @@ class Forest:
         proposers: Sequence[Proposer],
         target: str,
         *,
+        roofs: Roofs,
         seed: int = 0,
-        bandwidth_gbps: float = 0.0,
         wanted: Collection[str] | None = None,
     ) -> None:
         self.target = target
@@ -59,7 +60,7 @@ class Forest:
         self._binaries: dict[str, int] = {}
         self._menus: dict[int, tuple[Move, ...]] = {}
         for item in items:
-            search = RegionSearch(item, bottleneck_of(item, bandwidth_gbps), wanted=bool(wanted))
+            search = RegionSearch(item, bottleneck_of(item, roofs), wanted=bool(wanted))
             search.state, search.reason = self._first_state(search, wanted)
             self.regions[search.hash] = search
 

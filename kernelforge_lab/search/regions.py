@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
-from ..kernels.region import Region
-from ..kernels.stats import InputStats
+from ..capture.workload import Roofs, WorkloadRegion
 from . import reward
 from .budget import Ledger
 from .tree import Node, Tree
@@ -30,32 +29,12 @@ _TINY_BYTES: Final = 64 * 1024
 _COMPUTE_BOUND: Final = 1.05
 
 
-class WorkloadRegion(Protocol):
-    """What the search reads of capture's regions. Times in µs per occurrence, ``share`` of the step."""
-
-    @property
-    def region(self) -> Region: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def time_us(self) -> float: ...
-    @property
-    def share(self) -> float: ...
-    @property
-    def floor_us(self) -> float: ...
-    @property
-    def eligible(self) -> bool: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def stats(self) -> tuple[InputStats, ...]: ...
-
-
-def bottleneck_of(item: WorkloadRegion, bandwidth_gbps: float) -> str:
+def bottleneck_of(item: WorkloadRegion, roofs: Roofs) -> str:
     """``memory``, ``compute`` or ``latency``: the class whose strategies and experience apply."""
-    if item.region.bytes_floor < _TINY_BYTES:
+    size = item.region.bytes_floor
+    if size < _TINY_BYTES:
         return "latency"
-    memory_us = item.region.bytes_floor / (bandwidth_gbps * 1e3) if bandwidth_gbps > 0 else math.inf
+    memory_us = size / (roofs.bandwidth_at(size) * 1e3)
     return "compute" if item.floor_us > _COMPUTE_BOUND * memory_us else "memory"
 
 

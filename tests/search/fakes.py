@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from kernelforge_lab.capture.workload import Roofs, VendorOp, Workload, WorkloadRegion
 from kernelforge_lab.judge.job import Job, Stock
 from kernelforge_lab.judge.verdict import Status, Timing, Verdict
 from kernelforge_lab.kernels.kernel import Kernel
@@ -21,36 +22,26 @@ def region(size: int, op: str = "relu") -> Region:
     return Region((spec,), (Op("t0", f"aten.{op}.default", (Ref("in0"),), (), (spec,)),), ("t0",))
 
 
-@dataclass(frozen=True)
-class FakeItem:
-    """A workload region; ``scale`` multiplies every time."""
+ROOFS = Roofs(bandwidth_gbps=20.0, gflops=100.0)
 
-    region: Region
-    share: float = 0.3
-    count: int = 1
-    time_us: float = 100.0
-    floor_us: float = 20.0
-    eligible: bool = True
-    reason: str = ""
-    stats: tuple[InputStats, ...] = (InputStats(),)
-    ceiling: float = 5.0
 
-    def as_json(self) -> dict[str, object]:
-        return {
-            "hash": self.region.hash,
-            "title": self.region.title,
-            "text": self.region.text,
-            "ops": [op.target for op in self.region.ops],
-            "count": self.count,
-            "time_us": self.time_us,
-            "share": self.share,
-            "floor_us": self.floor_us,
-            "ceiling": self.ceiling,
-            "eligible": self.eligible,
-            "reason": self.reason,
-            "inputs": [str(spec) for spec in self.region.inputs],
-            "outputs": [str(spec) for spec in self.region.outputs],
-        }
+def item(
+    region: Region,
+    share: float = 0.3,
+    *,
+    time_us: float = 100.0,
+    floor_us: float = 20.0,
+    eligible: bool = True,
+    reason: str = "",
+) -> WorkloadRegion:
+    return WorkloadRegion(region, 2, time_us, share, floor_us, 5.0, eligible, reason, (InputStats(),))
+
+
+def workload(*items: WorkloadRegion) -> Workload:
+    """A captured model of two regions (or those given)."""
+    regions = items or (item(region(512), 0.4), item(region(256, "exp"), 0.2))
+    vendor = (VendorOp("aten.mm.default", 2, 500.0, 0.3),)
+    return Workload("Toy", "cpu", "region", 12.0, 0.9, tuple(regions), vendor, (), ROOFS)
 
 
 class FakeProposer:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kernelforge_lab.capture.workload import Roofs, WorkloadRegion
 from kernelforge_lab.events import Event, StepMeasured
 from kernelforge_lab.judge.verdict import Status
 from kernelforge_lab.log import EventLog
@@ -17,13 +18,13 @@ from kernelforge_lab.search.agent import Agent
 from kernelforge_lab.search.budget import Budget, Ledger
 from kernelforge_lab.search.forest import Forest
 
-from .fakes import FakeItem, FakePool, FakeProposer, region
+from .fakes import FakePool, FakeProposer, item, region
 
 
 def make(
     pool: FakePool,
     *,
-    items: list[FakeItem] | None = None,
+    items: list[WorkloadRegion] | None = None,
     trials: int = 30,
     seconds: float = 60.0,
     proposers: list[Any] | None = None,
@@ -32,12 +33,19 @@ def make(
     **more: Any,
 ) -> tuple[Agent, EventLog]:
     items = items or [
-        FakeItem(region(512), 0.4, time_us=100 * unit, floor_us=20 * unit),
-        FakeItem(region(256), 0.2, time_us=100 * unit, floor_us=20 * unit),
+        item(region(512), 0.4, time_us=100 * unit, floor_us=20 * unit),
+        item(region(256), 0.2, time_us=100 * unit, floor_us=20 * unit),
     ]
     log = EventLog("test")
     wanted = more.pop("wanted", None)
-    forest = Forest(items, proposers or [FakeProposer()], "cpu", seed=seed, wanted=wanted)
+    forest = Forest(
+        items,
+        proposers or [FakeProposer()],
+        "cpu",
+        roofs=Roofs(20.0 / unit, 100.0 / unit),
+        seed=seed,
+        wanted=wanted,
+    )
     return Agent(forest, pool, Ledger(Budget(trials, seconds)), log.emit, **more), log
 
 
@@ -151,7 +159,7 @@ def test_equal_sources_are_judged_once() -> None:
             )
 
     pool = FakePool()
-    agent, log = make(pool, proposers=[Parrot()], items=[FakeItem(region(512))])
+    agent, log = make(pool, proposers=[Parrot()], items=[item(region(512))])
     finish(agent)
     assert agent.ledger.trials == 1
     statuses = [event["verdict"]["status"] for event in of(log, "node_judged")]
@@ -236,16 +244,16 @@ def test_a_raising_proposer_costs_only_its_own_turn() -> None:
 
 def test_regions_that_cannot_or_need_not_be_searched_say_why() -> None:
     items = [
-        FakeItem(region(512), 0.4),
-        FakeItem(region(256, "sort"), 0.2),
-        FakeItem(region(256, "bernoulli"), 0.2, eligible=False, reason="random op"),
-        FakeItem(region(300), 0.002),
-        FakeItem(region(301), 0.2, time_us=21.0),
+        item(region(512), 0.4),
+        item(region(256, "sort"), 0.2),
+        item(region(256, "bernoulli"), 0.2, eligible=False, reason="random op"),
+        item(region(300), 0.002),
+        item(region(301), 0.2, time_us=21.0),
     ]
     agent, log = make(FakePool(), items=items)
     finish(agent)
     last = {event["region"]: (event["state"], event["reason"]) for event in of(log, "region_state")}
-    found = [last[item.region.hash] for item in items]
+    found = [last[entry.region.hash] for entry in items]
     assert found[0][0] == "done"
     assert found[1] == ("ineligible", "this fake does not write sort")
     assert found[2] == ("ineligible", "random op")
@@ -254,9 +262,9 @@ def test_regions_that_cannot_or_need_not_be_searched_say_why() -> None:
 
 
 def test_a_region_asked_for_is_tried_however_small() -> None:
-    small = FakeItem(region(300), 0.002)
+    small = item(region(300), 0.002)
     agent, log = make(
-        FakePool(), items=[FakeItem(region(512), 0.4), small], wanted=frozenset({small.region.hash})
+        FakePool(), items=[item(region(512), 0.4), small], wanted=frozenset({small.region.hash})
     )
     finish(agent)
     assert {event["region"] for event in of(log, "node_added")} == {small.region.hash}
@@ -264,10 +272,10 @@ def test_a_region_asked_for_is_tried_however_small() -> None:
 
 def test_budget_goes_where_it_pays() -> None:
     pool = FakePool()
-    items = [FakeItem(region(512), 0.02), FakeItem(region(256), 0.6)]
+    items = [item(region(512), 0.02), item(region(256), 0.6)]
     agent, log = make(pool, items=items, trials=12)
     finish(agent)
-    counts = [sum(e["region"] == item.region.hash for e in of(log, "node_added")) for item in items]
+    counts = [sum(e["region"] == entry.region.hash for e in of(log, "node_added")) for entry in items]
     assert counts[1] > counts[0]
     assert pool.prepared[0] == items[1].region.hash
 
