@@ -1,8 +1,9 @@
-// Tidy tree of one region: a virtual stock root, its kernels below, positions in world units.
+// Tidy tree of one region: stock at the root, its kernels below, positions in world units.
 
 import { hierarchy, tree } from 'd3-hierarchy';
 import type { Run } from './store';
 
+/** Stands for stock until the run has measured it. */
 export const STOCK = -1;
 export const STEP_X = 26;
 export const STEP_Y = 62;
@@ -16,7 +17,8 @@ export interface Placed {
 }
 
 export interface Layout {
-  /** In depth-first order; the first is the stock root (id −1). */
+  root: number;
+  /** In depth-first order, the root first. */
   nodes: Placed[];
   index: Map<number, Placed>;
   bounds: { x0: number; y0: number; x1: number; y1: number };
@@ -30,9 +32,12 @@ interface Item {
 /** Lay out a region's tree. 10,000 nodes take some 6 ms, so callers redo it whole. */
 export function layoutRegion(run: Run, region: string): Layout {
   const view = run.regions.get(region);
-  const root: Item = { id: STOCK, children: [] };
+  const roots = view?.roots ?? [];
+  const stock = roots.find(id => run.nodes.get(id)?.proposer === 'stock');
+  const root: Item = { id: stock ?? STOCK, children: [] };
+  const top = roots.filter(id => id !== stock).concat(stock === undefined ? [] : (run.nodes.get(stock)?.children ?? []));
   // Iterative: a chain of thousands of repairs must not overflow the stack.
-  const stack: { item: Item; ids: readonly number[] }[] = [{ item: root, ids: view?.roots ?? [] }];
+  const stack: { item: Item; ids: readonly number[] }[] = [{ item: root, ids: top }];
   while (stack.length) {
     const { item, ids } = stack.pop()!;
     for (const id of ids) {
@@ -51,14 +56,14 @@ export function layoutRegion(run: Run, region: string): Layout {
   const index = new Map<number, Placed>();
   const bounds = { x0: 0, y0: 0, x1: 0, y1: 0 };
   laid.eachBefore(n => {
-    const placed = { id: n.data.id, x: n.x, y: n.y, parent: n.parent?.data.id ?? STOCK, depth: n.depth };
+    const placed = { id: n.data.id, x: n.x, y: n.y, parent: n.parent?.data.id ?? root.id, depth: n.depth };
     nodes.push(placed);
     index.set(placed.id, placed);
     bounds.x0 = Math.min(bounds.x0, n.x);
     bounds.x1 = Math.max(bounds.x1, n.x);
     bounds.y1 = Math.max(bounds.y1, n.y);
   });
-  return { nodes, index, bounds };
+  return { root: root.id, nodes, index, bounds };
 }
 
 export type Direction = 'up' | 'down' | 'left' | 'right';
@@ -67,7 +72,7 @@ export type Direction = 'up' | 'down' | 'left' | 'right';
 export function neighbour(layout: Layout, from: number, direction: Direction): number {
   const here = layout.index.get(from);
   if (!here) {
-    return STOCK;
+    return layout.root;
   }
   if (direction === 'up') {
     return here.depth ? here.parent : from;

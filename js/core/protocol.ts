@@ -46,7 +46,7 @@ export interface RegionInfo {
   hash: string;
   title: string;
   text: string;
-  ops: number | string[];
+  ops: string[];
   count: number;
   time_us: number;
   share: number;

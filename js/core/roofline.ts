@@ -1,7 +1,7 @@
 // Where regions and kernels stand under the measured roofs: x = flop/byte, y = Gflop/s.
 
 import type { RegionInfo } from './protocol';
-import type { Run } from './store';
+import { isStock, type Run } from './store';
 
 const ITEM_BYTES: Record<string, number> = {
   f64: 8,
@@ -88,7 +88,8 @@ export function roofDots(run: Run): RoofDot[] {
       dots.push({ region: region.info.hash, node, intensity: flops / moved, gflops: flops / us / 1e3 });
     at(region.stockUs ?? region.info.time_us, null);
     for (const id of region.nodes) {
-      const timing = run.nodes.get(id)?.verdict?.timing;
+      const node = run.nodes.get(id);
+      const timing = node && !isStock(node) ? node.verdict?.timing : null;
       if (timing && timing.kernel_us > 0) {
         at(timing.kernel_us, id);
       }

@@ -53,7 +53,8 @@ export interface ProgressPoint {
   atS: number;
   usd: number;
   step: number;
-  node: number;
+  /** The kernel that brought it; null when a best was withdrawn. */
+  node: number | null;
 }
 
 export interface Run {
@@ -70,6 +71,7 @@ export interface Run {
   progress: ProgressPoint[];
 }
 
+const NOTHING_WON = { best: null, speedup: null, low: null, high: null };
 const LOGS_KEPT = 200;
 export const FINAL_STATES: ReadonlySet<string> = new Set(['finished', 'stopped', 'failed']);
 
@@ -89,6 +91,11 @@ export function emptyRun(): Run {
   };
 }
 
+/** Each region's root: what PyTorch does, measured. */
+export function isStock(node: TreeNode): boolean {
+  return node.proposer === 'stock';
+}
+
 /** Fold one event into the run (in place: a run of 10,000 nodes is never copied). */
 export function reduce(run: Run, event: RunEvent): void {
   switch (event.kind) {
@@ -101,17 +108,11 @@ export function reduce(run: Run, event: RunEvent): void {
     case 'region_state': {
       const region = run.regions.get(event.region);
       if (region) {
-        region.state = event.state;
-        region.reason = event.reason;
-        if (event.best !== null && event.speedup !== null) {
-          Object.assign(region, {
-            best: event.best,
-            speedup: event.speedup,
-            low: event.low,
-            high: event.high
-          });
-          noteProgress(run, event.best, event.at_s);
-        }
+        const { state, reason, best, speedup, low, high } = event;
+        // A best that is no gain is not a best: stock stays.
+        const won = speedup !== null && speedup > 1 ? { best, speedup, low, high } : NOTHING_WON;
+        Object.assign(region, { state, reason }, won);
+        noteProgress(run, best, event.at_s);
       }
       break;
     }
@@ -119,7 +120,7 @@ export function reduce(run: Run, event: RunEvent): void {
       addNode(run, event);
       break;
     case 'node_judged':
-      judge(run, event.node, event.verdict, event.reward, event.at_s);
+      judge(run, event.node, event.verdict, event.reward);
       break;
     case 'meter':
       run.meter = event;
@@ -190,34 +191,28 @@ function addNode(run: Run, event: Extract<RunEvent, { kind: 'node_added' }>): vo
   }
 }
 
-function judge(run: Run, id: number, verdict: Verdict, reward: number, atS: number | undefined): void {
+function judge(run: Run, id: number, verdict: Verdict, reward: number): void {
   const node = run.nodes.get(id);
   if (!node) {
     return;
   }
   const region = run.regions.get(node.region);
-  if (!node.verdict) {
-    run.judged += 1;
-  } else if (region) {
+  const first = !node.verdict;
+  if (node.verdict && region) {
     // Judged again (finalists are, in a fresh process): the newer verdict counts.
     count(region, node.verdict, -1);
   }
   node.verdict = verdict;
   node.reward = reward;
-  if (!region) {
+  if (region && verdict.timing) {
+    region.stockUs = verdict.timing.stock_us;
+  }
+  if (isStock(node)) {
     return;
   }
-  count(region, verdict, 1);
-  const timing = verdict.timing;
-  if (timing) {
-    region.stockUs = timing.stock_us;
-  }
-  if (region.best === id && verdict.status !== 'faster') {
-    Object.assign(region, { best: null, speedup: null, low: null, high: null });
-    pickBest(run, region);
-  } else if (timing && verdict.status === 'faster' && (region.best === id || timing.speedup > (region.speedup ?? 1))) {
-    Object.assign(region, { best: id, speedup: timing.speedup, low: timing.low, high: timing.high });
-    noteProgress(run, id, atS);
+  run.judged += first ? 1 : 0;
+  if (region) {
+    count(region, verdict, 1);
   }
 }
 
@@ -229,20 +224,10 @@ function count(region: RegionView, verdict: Verdict, by: number): void {
   }
 }
 
-function pickBest(run: Run, region: RegionView): void {
-  for (const id of region.nodes) {
-    const verdict = run.nodes.get(id)?.verdict;
-    const timing = verdict?.timing;
-    if (timing && verdict.status === 'faster' && timing.speedup > (region.speedup ?? 1)) {
-      Object.assign(region, { best: id, speedup: timing.speedup, low: timing.low, high: timing.high });
-    }
-  }
-}
-
-function noteProgress(run: Run, node: number, atS: number | undefined): void {
+function noteProgress(run: Run, node: number | null, atS: number | undefined): void {
   const step = estimatedStep(run);
   const last = run.progress[run.progress.length - 1];
-  if (last && Math.abs(last.step - step) < 1e-9) {
+  if (Math.abs((last?.step ?? 1) - step) < 1e-9) {
     return;
   }
   const usd = run.meter?.spent_usd ?? 0;

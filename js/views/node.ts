@@ -2,7 +2,7 @@
 
 import { digits, micros, ratio, ratioWithInterval } from '../core/format';
 import { maker } from '../core/palette';
-import { sourceOf, type RunStore, type TreeNode } from '../core/store';
+import { isStock, sourceOf, type RunStore, type TreeNode } from '../core/store';
 import { checkCount, outcome, sentence } from '../core/verdict';
 import { h, replace, setText } from './dom';
 import { diffView, sourceView } from './source';
@@ -71,9 +71,10 @@ export function nodePanel(store: RunStore, want: ((node: number) => void) | null
       return;
     }
     drawn = key;
-    buttons[1].hidden = !node;
-    copy.hidden = !node || tab !== 'Source';
-    if (!node) {
+    const kernel = node !== undefined && !isStock(node);
+    buttons[1].hidden = !kernel;
+    copy.hidden = !kernel || tab !== 'Source';
+    if (!node || isStock(node)) {
       showStock();
       return;
     }
@@ -172,14 +173,14 @@ export function nodePanel(store: RunStore, want: ((node: number) => void) | null
     );
     const other = against === 'parent' ? node.parent : against === 'best' ? (region?.best ?? null) : null;
     const otherNode = other === null ? undefined : store.run.nodes.get(other);
-    const before = otherNode ? sourceOf(store.run, otherNode) : (region?.info.text ?? '');
+    const before = otherNode && !isStock(otherNode) ? sourceOf(store.run, otherNode) : (region?.info.text ?? '');
     if (otherNode?.id === node.id) {
       return [choose, h('p', 'kf-empty', 'This is the best kernel.')];
     }
-    if (otherNode && !before && otherNode.sourceChars > 0) {
+    if (otherNode && !isStock(otherNode) && !before && otherNode.sourceChars > 0) {
       want?.(otherNode.sourceNode ?? otherNode.id);
     }
-    choose.append(otherNode ? ` #${otherNode.id}` : ' the region as PyTorch runs it');
+    choose.append(otherNode && !isStock(otherNode) ? ` #${otherNode.id}` : ' the region as PyTorch runs it');
     return [choose, diffView(before, source)];
   }
 

@@ -31,7 +31,7 @@ export function progressChart(store: RunStore): { element: HTMLElement; update: 
     )
   );
   const element = h('section', 'kf-chart', h('h3', 'kf-h', 'Progress ', h('span', 'kf-tools', 'by ', ...pick)), stage);
-  let points: { x: number; y: number; node: number }[] = [];
+  let points: { x: number; y: number; node: number | null }[] = [];
 
   const scene = surface(stage, canvas, (ctx, width, height, theme) => {
     const run = store.run;
@@ -87,7 +87,7 @@ export function progressChart(store: RunStore): { element: HTMLElement; update: 
     ctx.fillStyle = theme.get('--kf-good');
     for (const p of points) {
       ctx.beginPath();
-      ctx.arc(p.x, p.y, p.node === store.selection.node ? 5 : 2.6, 0, 2 * Math.PI);
+      ctx.arc(p.x, p.y, p.node !== null && p.node === store.selection.node ? 5 : 2.6, 0, 2 * Math.PI);
       ctx.fill();
     }
     const s = run.step;
@@ -113,7 +113,7 @@ export function progressChart(store: RunStore): { element: HTMLElement; update: 
     const box = canvas.getBoundingClientRect();
     const [mx, my] = [event.clientX - box.left, event.clientY - box.top];
     const near = points.map(p => ({ p, d: Math.hypot(p.x - mx, p.y - my) })).sort((a, b) => a.d - b.d)[0];
-    if (near && near.d < 14) {
+    if (near && near.d < 14 && near.p.node !== null) {
       store.selectNode(near.p.node);
     }
   });

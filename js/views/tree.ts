@@ -1,9 +1,9 @@
 // The search tree of one region on a canvas: thousands of nodes, pan, zoom, keyboard, one hover line.
 
-import { ratio } from '../core/format';
+import { micros, ratio } from '../core/format';
 import { layoutRegion, neighbour, STOCK, type Direction, type Layout, type Placed } from '../core/layout';
 import { maker } from '../core/palette';
-import type { RunStore } from '../core/store';
+import { isStock, type RunStore } from '../core/store';
 import { headline, outcome } from '../core/verdict';
 import { surface, type Theme } from './canvas';
 import { h, replace, setText } from './dom';
@@ -35,7 +35,7 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
   const element = h('section', 'kf-tree', h('h3', 'kf-h', 'Tree ', heading, tools), stage, legend, mirror);
 
   const view = new Viewport();
-  let layout: Layout = { nodes: [], index: new Map(), bounds: { x0: 0, y0: 0, x1: 0, y1: 0 } };
+  let layout: Layout = { root: STOCK, nodes: [], index: new Map(), bounds: { x0: 0, y0: 0, x1: 0, y1: 0 } };
   let shown: string | null = null;
   let counted = -1;
   let laidAt = 0;
@@ -79,7 +79,8 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
   }
 
   function gainRadius(id: number): number {
-    const speedup = store.run.nodes.get(id)?.verdict?.timing?.speedup ?? 1;
+    const node = store.run.nodes.get(id);
+    const speedup = (node && !isStock(node) ? node.verdict?.timing?.speedup : 1) ?? 1;
     return 6 + 3.5 * Math.min(1, Math.max(0, Math.log2(speedup)));
   }
 
@@ -122,28 +123,28 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
         continue;
       }
       const node = store.run.nodes.get(n.id);
-      const result = n.id === STOCK ? 'stock' : node?.proposer === 'stock' ? 'stock' : outcome(node?.verdict);
+      const result = !node || isStock(node) ? 'stock' : outcome(node.verdict);
       const r = gainRadius(n.id) * scale;
-      drawGlyph(ctx, theme, n.id === STOCK ? 'stock' : (node?.proposer ?? ''), result, x, y, r);
+      drawGlyph(ctx, theme, node?.proposer ?? 'stock', result, x, y, r);
       if (n.id === best) {
         drawStar(ctx, theme, x + r * 1.1, y - r * 1.1, Math.max(5, 7 * scale));
       }
-      if (n.id === (store.selection.node ?? STOCK) || n.id === store.selection.hover) {
+      if (n.id === (store.selection.node ?? layout.root) || n.id === store.selection.hover) {
         ctx.beginPath();
         ctx.arc(x, y, r + 5.5, 0, 2 * Math.PI);
         ctx.strokeStyle = theme.get('--kf-focus');
         ctx.lineWidth = n.id === store.selection.hover ? 1.2 : 2.2;
         ctx.stroke();
       }
-      if (k > 0.85 && (n.id === best || n.id === STOCK || n.id === store.selection.node)) {
-        label(ctx, theme, n, x, y + r + (n.id === (store.selection.node ?? STOCK) ? 18 : 13));
+      if (k > 0.85 && (n.id === best || n.id === layout.root || n.id === store.selection.node)) {
+        label(ctx, theme, n, x, y + r + (n.id === (store.selection.node ?? layout.root) ? 18 : 13));
       }
     }
   }
 
   function label(ctx: CanvasRenderingContext2D, theme: Theme, n: Placed, x: number, y: number): void {
     const speedup = store.run.nodes.get(n.id)?.verdict?.timing?.speedup;
-    const text = n.id === STOCK ? 'stock' : speedup ? ratio(speedup) : '';
+    const text = n.id === layout.root ? 'stock' : speedup ? ratio(speedup) : '';
     ctx.font = `600 11px ${theme.font}`;
     ctx.textAlign = 'center';
     ctx.lineWidth = 3;
@@ -225,7 +226,7 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
   canvas.addEventListener('keydown', event => {
     const direction = KEYS[event.key];
     if (direction) {
-      const to = neighbour(layout, store.selection.node ?? STOCK, direction);
+      const to = neighbour(layout, store.selection.node ?? layout.root, direction);
       select(to);
       const placed = layout.index.get(to);
       if (placed) {
@@ -247,9 +248,9 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
   });
 
   function describe(id: number): string {
-    if (id === STOCK) {
+    if (id === layout.root) {
       const region = store.run.regions.get(shown ?? '');
-      return region?.stockUs ? `stock · ${region.stockUs.toFixed(1)} µs` : 'stock';
+      return region?.stockUs ? `stock · ${micros(region.stockUs)}` : 'stock';
     }
     const node = store.run.nodes.get(id);
     return node ? [`#${id} ${maker(node.proposer).label}`, node.idea || node.strategy, headline(node.verdict)].filter(Boolean).join(' · ') : '';
@@ -258,7 +259,7 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
   /** What a screen reader walks: the selected path's surroundings, not thousands of list items. */
   function mirrorTree(): void {
     const items = layout.nodes.slice(0, MIRROR_LIMIT).map(n =>
-      h('li', { attrs: { role: 'treeitem', 'aria-level': n.depth + 1, 'aria-selected': String(n.id === (store.selection.node ?? STOCK)) } }, describe(n.id))
+      h('li', { attrs: { role: 'treeitem', 'aria-level': n.depth + 1, 'aria-selected': String(n.id === (store.selection.node ?? layout.root)) } }, describe(n.id))
     );
     if (layout.nodes.length > MIRROR_LIMIT) {
       items.push(h('li', { attrs: { role: 'treeitem', 'aria-level': 1, 'aria-selected': 'false' } }, `and ${layout.nodes.length - MIRROR_LIMIT} more`));

@@ -14,8 +14,9 @@ import weakref
 from html import escape
 from typing import Any, Final
 
+from ..history import RegionRecord
 from . import picture, wire
-from .summary import RegionView, Summary
+from .summary import Summary, gain
 from .widget import RunWidget, ShownRun
 
 Json = dict[str, Any]
@@ -79,15 +80,15 @@ def update_displays(run: ShownRun) -> None:
 
 def html(summary: Summary) -> str:
     """Picture, table and winning sources without script or style, so that sanitisers keep it."""
-    won = [r for r in summary.ranked if r.best is not None and r.best in summary.nodes]
+    won = [r for r in summary.ranked if gain(r) > 1 and r.best in summary.nodes]
     sources = "".join(_source_html(summary, r) for r in won[:3])
     return f"<div>{picture.img_tag(summary)}<p>{escape(summary.text())}</p>{sources}</div>"
 
 
-def _source_html(summary: Summary, region: RegionView) -> str:
-    assert region.best is not None and region.speedup is not None
+def _source_html(summary: Summary, region: RegionRecord) -> str:
+    assert region.best is not None
     node = summary.nodes[region.best]
     interval = f" ({region.low:.2f}–{region.high:.2f})" if region.low and region.high else ""
-    title = f"{region.info['title']} ×{region.info['count']}: {region.speedup:.2f}×{interval} by {node.proposer}"
+    title = f"{region.info['title']} ×{region.info['count']}: {gain(region):.2f}×{interval} by {node.proposer}"
     source = node.source[:_HTML_SOURCE_CHARS]
     return f"<details><summary>{escape(title)}</summary><pre>{escape(source)}</pre></details>"

@@ -6,7 +6,8 @@ import base64
 from html import escape
 from typing import Final
 
-from .summary import RegionView, Summary
+from ..history import RegionRecord
+from .summary import Summary, gain
 
 WIDTH: Final = 760
 _ROW: Final = 28
@@ -61,7 +62,7 @@ _Row = tuple[str, str, float, float, float]  # title, note, share, gained fracti
 
 def _rows(summary: Summary) -> list[_Row]:
     rows: list[_Row] = [_region_row(r) for r in summary.ranked]
-    if summary.started is not None:
+    if summary.started:
         vendor = sorted(summary.started["vendor"], key=lambda v: -v["share"])
         rows += [(f"{v['name']} ×{v['count']}", "library", v["share"], -1.0, 0.0) for v in vendor]
     rows.sort(key=lambda row: -row[2])
@@ -71,16 +72,16 @@ def _rows(summary: Summary) -> list[_Row]:
     return shown
 
 
-def _region_row(region: RegionView) -> _Row:
-    gained = 1 - 1 / region.speedup if region.speedup and region.speedup > 1 else 0.0
+def _region_row(region: RegionRecord) -> _Row:
+    gained = 1 - 1 / gain(region)
     ceiling = region.info["ceiling"] if region.info["eligible"] else 1.0
     possible = max(0.0, 1 - 1 / ceiling - gained) if ceiling > 1 else 0.0
-    note = f"{region.speedup:.2f}×" if region.speedup else ("" if region.info["eligible"] else "not eligible")
+    note = f"{gain(region):.2f}×" if gained else ("" if region.info["eligible"] else "not eligible")
     return f"{region.info['title']} ×{region.info['count']}", note, region.info["share"], gained, possible
 
 
 def _headline(summary: Summary) -> list[str]:
-    started = summary.started or {}
+    started = summary.started
     where = " · ".join(filter(None, (started.get("target"), started.get("device"))))
     step = summary.step
     lines = [
@@ -89,7 +90,7 @@ def _headline(summary: Summary) -> list[str]:
         f"<text x='20' y='60' font-size='20' font-weight='bold' fill='{_INK}'>{_cut(summary.how_good(), 60)}</text>",
     ]
     note = f"ceiling {summary.ceiling:.2f}×" if summary.ceiling else ""
-    if step is not None:
+    if step:
         note = f"{step['stock_ms']:.1f} → {step['forged_ms']:.1f} ms per step against {step['stock']} · {note}"
     lines.append(f"<text x='20' y='80' fill='{_QUIET}'>{_cut(note, 100)}</text>")
     return lines

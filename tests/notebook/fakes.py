@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 from collections.abc import Iterator
@@ -71,7 +72,7 @@ def region_json(index: int) -> dict[str, Any]:
         "hash": f"{index:02d}f0c1e2a3b4",
         "title": title,
         "text": text,
-        "ops": len(ops),
+        "ops": [f"aten.{op}" for op in ops],
         "count": count,
         "time_us": time_us,
         "share": share,
@@ -137,18 +138,25 @@ def script(seed: int = 0, trials: int = 60, title: str = "gemma4 (small)") -> It
     yield ev.RunState("running")
     nodes: dict[str, list[int]] = {r["hash"]: [] for r in regions}
     best: dict[str, tuple[int, float]] = {}
-    for node in range(1, trials + 1):
+    ids = itertools.count()
+    roots: dict[str, int] = {}
+    for trial in range(1, trials + 1):
         eligible = [r for r in regions if r["eligible"]]
         region = eligible[min(int(rng.expovariate(0.7)), len(eligible) - 1)]
         name = region["hash"]
-        if not nodes[name]:
+        stock_us = round(region["time_us"] * 0.8, 1)
+        if name not in roots:
+            yield ev.RegionState(name, "searching", "measuring stock")
+            root = roots[name] = next(ids)
+            yield ev.NodeAdded(root, name, None, "stock", "", "PyTorch: compile", "")
+            yield ev.NodeJudged(root, name, verdict("slower", "", stock_us, stock_us, 1.0), 0.2)
             yield ev.RegionState(name, "searching")
+        node = next(ids)
         parents = nodes[name][-12:]
-        parent = None if len(parents) < 3 or rng.random() < 0.12 else rng.choice(parents)
+        parent = roots[name] if len(parents) < 3 or rng.random() < 0.12 else rng.choice(parents)
         proposer = "templates" if len(nodes[name]) < 3 else rng.choice(("templates", "llm", "llm", "human"))
         idea = rng.choice(IDEAS[proposer])
         yield ev.NodeAdded(node, name, parent, proposer, idea, idea, source(idea, rng.choice((4, 8, 16))), {"ROWS_PER_THREAD": rng.choice((1, 2, 4))})
-        stock_us = round(region["time_us"] * 0.8, 1)
         if rng.random() < 0.27:
             status, evidence = rng.choice(FAILURES)
             judged, reward = verdict(status, evidence, 0, stock_us, 0), 0.05
@@ -163,8 +171,8 @@ def script(seed: int = 0, trials: int = 60, title: str = "gemma4 (small)") -> It
             best[name] = (node, judged["timing"]["speedup"])
             t = judged["timing"]
             yield ev.RegionState(name, "searching", "", node, t["speedup"], t["low"], t["high"])
-        elapsed = 1.6 * node
-        yield ev.Meter(node, trials, elapsed, 180.0, 1.6 * (trials - node), round(0.003 * node, 4), 1.0, f"judging {region['title']}")
+        elapsed = 1.6 * trial
+        yield ev.Meter(trial, trials, elapsed, 180.0, 1.6 * (trials - trial), round(0.003 * trial, 4), 1.0, f"judging {region['title']}")
     for region in regions:
         if region["eligible"]:
             at = best.get(region["hash"])
