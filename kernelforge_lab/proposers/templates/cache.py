@@ -9,15 +9,12 @@ from ...kernels.spec import contiguous_strides
 from .expr import Builder, Expr, compute_type
 from .index import Affine, Var, flatten
 from .plan import RowBuffer, Segment, Store
-from .tensor import Evaluator, Index, Input, Pointwise, Reduce, Tensor
 from .stages import children
+from .tensor import Evaluator, Index, Input, Pointwise, Reduce, Tensor
 
 # Rough cost of an op in units of one addition; what is not named costs 1.
 _HEAVY_COST = 10
-_COSTS = {
-    name: _HEAVY_COST
-    for name in "exp exp2 expm1 log log2 log10 log1p tanh erf erfc sigmoid sin cos tan pow".split()
-} | {"div": 3, "sqrt": 3, "rsqrt": 4, "reciprocal": 3}
+_COSTS = dict.fromkeys("exp exp2 expm1 log log2 log10 log1p tanh erf erfc sigmoid sin cos tan pow".split(), _HEAVY_COST) | {"div": 3, "sqrt": 3, "rsqrt": 4, "reciprocal": 3}
 # Cost from which a value is worth keeping: more than a load and an op, or a transcendental.
 _WORTH = {"heavy": _HEAVY_COST, "all": 3}
 # A row's scratch must stay in the core's own cache and on its thread's stack.
@@ -96,7 +93,11 @@ class RowCache:
         for (other, index), value in evaluator.seen.items():
             if other is tensor:
                 flat = flatten(index, contiguous_strides(tensor.shape))
-                if flat.is_plain and self._parts(flat)[0] == rows and _names(self._parts(flat)[1]) == _names(part):
+                if (
+                    flat.is_plain
+                    and self._parts(flat)[0] == rows
+                    and _names(self._parts(flat)[1]) == _names(part)
+                ):
                     return index, value
         return None
 
@@ -145,13 +146,13 @@ class RowCache:
         if not isinstance(tensor, Pointwise):
             return 0
         build = Builder()
-        args = tuple(
-            build.make("opaque", (), compute_type(a.dtype), k) for k, a in enumerate(tensor.args)
-        )
+        args = tuple(build.make("opaque", (), compute_type(a.dtype), k) for k, a in enumerate(tensor.args))
         index = tuple(Affine(((Var(f"d{d}", 0, max(n, 2)), 1),)) for d, n in enumerate(tensor.shape))
         body = tensor.formula(build, args, index)
         return sum(
-            _COSTS.get(n.op, 1) for n in body.walk() if n.op not in ("opaque", "const", "index", "less", "cast")
+            _COSTS.get(n.op, 1)
+            for n in body.walk()
+            if n.op not in ("opaque", "const", "index", "less", "cast")
         )
 
 

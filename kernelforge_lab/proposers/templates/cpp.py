@@ -32,6 +32,7 @@ class CppPrinter:
         self._strategy = strategy
         self._lines = Lines()
         self._numbers = [0]
+        self._lane_nests = 0
         self._tunes: dict[str, list[int]] = {"THREADS": _thread_counts(threads)}
         self._dtypes = dict(zip(region.input_names, (s.dtype for s in region.inputs), strict=True))
         self._dtypes |= {w.name: w.dtype for w in plan.shared.values()}
@@ -63,19 +64,22 @@ class CppPrinter:
         lane = nest.lane
         heads = [loop(v) for v in nest.rows if v is not lane]
         if lane is not None:
-            self._tunes["LANES"] = _lane_counts(lane.extent)
-            heads.append(f"for (long base = 0; base < {lane.extent}; base += LANES)")
+            # Each nest has lanes of its own: what suits one row count need not divide another.
+            tune = f"LANES{self._lane_nests or ''}"
+            self._lane_nests += 1
+            self._tunes[tune] = _lane_counts(lane.extent)
+            heads.append(f"for (long base = 0; base < {lane.extent}; base += {tune})")
         split = nest.split and lane is None and not nest.buffers
         if heads and not split:
             collapse = f" collapse({len(heads)})" if len(heads) > 1 else ""
             self._lines.pragma(f"parallel for{collapse} schedule(static) num_threads(THREADS)")
         with self._lines.nest(heads):
             if lane is not None:
-                exact = all(lane.extent % n == 0 for n in self._tunes["LANES"])
-                width = "LANES" if exact else f"std::min<long>(LANES, {lane.extent} - base)"
-                self._lines.add(f"const int width = {width};")
+                exact = all(lane.extent % n == 0 for n in self._tunes[tune])
+                width = "lanes" if exact else f"std::min<long>(lanes, {lane.extent} - base)"
+                self._lines.add(f"constexpr int lanes = {tune};", f"const int width = {width};")
             for buffer in nest.buffers:
-                size = f"{buffer.size} * LANES" if lane is not None else str(buffer.size)
+                size = f"{buffer.size} * lanes" if lane is not None else str(buffer.size)
                 self._lines.add(f"alignas(64) {C_TYPE[buffer.dtype]} {buffer.name}[{size}];")
             for made in nest.passes:
                 self._pass(nest, made, split)
@@ -84,7 +88,7 @@ class CppPrinter:
         accumulators = {r: Accumulator(r, self._plan.row_names[r]) for r in made.finished}
         lane = nest.lane
         for acc in accumulators.values():
-            self._declare(acc, acc.variables(), "LANES" if lane is not None else "")
+            self._declare(acc, acc.variables(), "lanes" if lane is not None else "")
         for segment in made.segments:
             body = self._body(segment, nest)
             if lane is not None:
@@ -99,9 +103,7 @@ class CppPrinter:
     def _body(self, segment: Segment, nest: Nest | None) -> Body:
         kept = [b.name for b in nest.buffers] if nest else []
         lane = nest.lane if nest else None
-        return Body(
-            self._lines, segment, self._dtypes, self._plan.row_names, kept, lane, self._numbers
-        )
+        return Body(self._lines, segment, self._dtypes, self._plan.row_names, kept, lane, self._numbers)
 
     def _declare(self, acc: Accumulator, variables: list[tuple[str, str, str]], size: str) -> None:
         for kind, name, start in variables:
@@ -122,7 +124,7 @@ class CppPrinter:
                 self._lines.add(f"{workspace.name}[{number}] = {acc.name};")
             return
         kind, value = acc.result("[t]")
-        self._lines.add(f"{kind} {acc.name}[LANES];")
+        self._lines.add(f"{kind} {acc.name}[lanes];")
         with self._lines.block("for (int t = 0; t < width; ++t)"):
             self._lines.add(f"{acc.name}[t] = {value};")
             if workspace:
@@ -236,7 +238,7 @@ class CppPrinter:
                     head, end, inner = blocked(var, _LANE_STEPS)
                     scope.enter(head)
                     lines.add(end)
-                    self._scratch(parts, "LANES")
+                    self._scratch(parts, "lanes")
                 else:
                     inner = loop(var)
                 if k < len(loops) - 1:
@@ -244,7 +246,7 @@ class CppPrinter:
                     body.lets(k + 1)
                     body.lane_lets(k + 1)
             if not loops and parts:
-                self._scratch(parts, "LANES")
+                self._scratch(parts, "lanes")
             with _Open(lines) as innermost:
                 if loops:
                     innermost.enter(inner)
@@ -255,7 +257,7 @@ class CppPrinter:
                     body.lets(len(loops))
                     body.statements(accumulators, "[t]")
             for acc in parts:
-                lines.add(f"for (int t = 0; t < LANES; ++t) {acc.name}_total[t] += {acc.name}_part[t];")
+                lines.add(f"for (int t = 0; t < lanes; ++t) {acc.name}_total[t] += {acc.name}_part[t];")
 
     def _shared(self, segment: Segment, body: Body, accumulators: dict[Reduce, Accumulator]) -> None:
         """All threads on one row: its outermost loop in parts, combined in order (so repeatable)."""
@@ -321,7 +323,9 @@ class CppPrinter:
         body = self._body(segment, None)
         self._tunes.setdefault("TILE", [16, 32, 64])
         heads = [loop(v) for v in rest]
-        heads += [f"for (long {v.name}b = {v.lo}; {v.name}b < {v.hi}; {v.name}b += TILE)" for v in (load, store)]
+        heads += [
+            f"for (long {v.name}b = {v.lo}; {v.name}b < {v.hi}; {v.name}b += TILE)" for v in (load, store)
+        ]
         body.lets(0)
         lines.pragma(f"parallel for collapse({len(heads)}) schedule(static) num_threads(THREADS)")
         with lines.nest(heads):

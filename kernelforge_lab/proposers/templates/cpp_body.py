@@ -60,7 +60,7 @@ class Body:
             return
         names = [self._name() for _ in nodes]
         for node, name in zip(nodes, names, strict=True):
-            self._lines.add(f"{C_TYPE[node.dtype]} {name}[LANES];")
+            self._lines.add(f"{C_TYPE[node.dtype]} {name}[lanes];")
         self._lines.pragma("simd")
         with self._lines.block("for (int t = 0; t < width; ++t)"):
             self._lines.add(f"const long {self._lane.name} = base + t;")
@@ -110,7 +110,7 @@ class Body:
     def _address(self, buffer: str, address: Affine) -> str:
         text = affine_text(address)
         if self._lane is not None and buffer in self._kept:
-            return f"({text}) * LANES + t"
+            return f"({text}) * lanes + t"
         return text
 
     def _name(self) -> str:

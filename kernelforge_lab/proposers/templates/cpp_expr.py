@@ -118,8 +118,10 @@ def expr_text(node: Expr, use: Callable[[Expr], str]) -> str:
     if node.op in ("isnan", "isinf", "isfinite"):
         return _float_test(node.op, args[0], node.args[0].dtype)
     if node.op in _PRELUDE:
-        return f"kf::{node.op}<{kind}>({', '.join(args)})" if node.op in _TEMPLATES else (
-            f"kf::{node.op}({', '.join(args)})"
+        return (
+            f"kf::{node.op}<{kind}>({', '.join(args)})"
+            if node.op in _TEMPLATES
+            else (f"kf::{node.op}({', '.join(args)})")
         )
     return f"std::{_STANDARD.get(node.op, node.op)}({', '.join(args)})"
 

@@ -12,7 +12,8 @@ from .tensor import Reduce
 @dataclass(frozen=True)
 class Accumulator:
     """``NAME_total`` and, for float sums, ``NAME_part``: single precision over a short stretch only,
-    then added to the total in double, so that the error does not grow with the row's length."""
+    then added to the total in double, so that the error does not grow with the row's length.
+    """
 
     reduce: Reduce
     name: str

@@ -92,7 +92,9 @@ class Builder:
         return self.make("load", (), compute_type(dtype), (buffer, address))
 
     def index(self, affine: Affine) -> Expr:
-        return self.const(affine.const, "int64") if affine.is_const else self.make("index", (), "int64", affine)
+        return (
+            self.const(affine.const, "int64") if affine.is_const else self.make("index", (), "int64", affine)
+        )
 
     def less(self, affine: Affine, bound: int) -> Expr:
         low, high = affine.bounds()

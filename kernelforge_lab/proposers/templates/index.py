@@ -237,7 +237,7 @@ def _atom_bounds(atom: Atom) -> tuple[int, int]:
         return low // atom.by, high // atom.by
     if isinstance(atom, Clamp):
         return min(max(low, atom.lo), atom.hi), min(max(high, atom.lo), atom.hi)
-    return (low, high) if 0 <= low and high < atom.by else (0, atom.by - 1)
+    return (low, high) if low >= 0 and high < atom.by else (0, atom.by - 1)
 
 
 def _key(term: tuple[Atom, int]) -> tuple[int, str]:

@@ -96,7 +96,12 @@ def _affines(segment: Segment) -> Iterator[Affine]:
 
 
 def _walks_as_one(a: Affine, outer: Var, inner: Var) -> bool:
-    if any(v.name in (outer.name, inner.name) for atom, _ in a.terms if not isinstance(atom, Var) for v in atom.of.variables()):
+    if any(
+        v.name in (outer.name, inner.name)
+        for atom, _ in a.terms
+        if not isinstance(atom, Var)
+        for v in atom.of.variables()
+    ):
         return False
     return a.coefficient(outer.name) == a.coefficient(inner.name) * inner.extent
 
@@ -107,7 +112,11 @@ def _rewrite(segment: Segment, outer: Var, inner: Var, fused: Var) -> None:
 
     def index(a: Affine) -> Affine:
         coef = a.coefficient(inner.name)
-        terms = tuple((atom, c) for atom, c in a.terms if not (isinstance(atom, Var) and atom.name in (outer.name, inner.name)))
+        terms = tuple(
+            (atom, c)
+            for atom, c in a.terms
+            if not (isinstance(atom, Var) and atom.name in (outer.name, inner.name))
+        )
         return Affine(terms, a.const) + (Affine(((fused, 1),)) * coef)
 
     def visit(node: Expr) -> Expr:
@@ -179,5 +188,3 @@ def _first_load(segment: Segment) -> Affine | None:
                 address: Affine = node.attr[1]
                 return address
     return None
-
-

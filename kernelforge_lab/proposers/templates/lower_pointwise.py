@@ -151,9 +151,7 @@ def _select(call: Call, condition: Tensor, yes: Tensor | Scalar, no: Tensor | Sc
     def formula(b: Builder, args: tuple[Expr, ...], _index: Index) -> Expr:
         rest = iter(args)
         test = _truth(b, next(rest))
-        sides = [
-            b.cast(next(rest), dtype) if isinstance(v, Tensor) else b.const(v, dtype) for v in (yes, no)
-        ]
+        sides = [b.cast(next(rest), dtype) if isinstance(v, Tensor) else b.const(v, dtype) for v in (yes, no)]
         return b.where(test, sides[0], sides[1])
 
     return Pointwise(call.shape, dtype, tuple(picks), formula)
@@ -373,5 +371,3 @@ def _eye(call: Call) -> Value:
 def _empty(call: Call) -> Value:
     # Its elements are never meant to be read; zero is as good as any and repeatable.
     return full(call.shape, call.dtype, 0)
-
-

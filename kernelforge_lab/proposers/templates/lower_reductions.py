@@ -143,9 +143,7 @@ def _any(call: Call) -> Value:
     compute = compute_type(source.dtype)
     truth = source
     if source.dtype != "bool":
-        truth = pointwise(
-            source.shape, "bool", [source, 0], compute, lambda b, a: b.call("ne", a, "bool")
-        )
+        truth = pointwise(source.shape, "bool", [source, 0], compute, lambda b, a: b.call("ne", a, "bool"))
     found = reduce(call.op.short_name, truth, dims, "bool", keepdim)
     return as_dtype(found, call.dtype)
 
@@ -272,7 +270,9 @@ def _group_norm(call: Call) -> Value:
     value, middle, rstd = _normalise(grouped, tuple(range(2, len(grouped.shape))), eps)
     value = reshape(value, source.shape)
     per_channel = (channels, *([1] * len(space)))
-    weight, bias = (None if t is None else reshape(t, per_channel) for t in (call.optional(1), call.optional(2)))
+    weight, bias = (
+        None if t is None else reshape(t, per_channel) for t in (call.optional(1), call.optional(2))
+    )
     return _with_dtypes(call, (_affine(value, weight, bias), middle, rstd))
 
 
@@ -289,7 +289,9 @@ def _batch_norm(call: Call) -> Value:
     per_channel = (source.shape[1], *([1] * (len(source.shape) - 2)))
     middle, var = (reshape(call.tensor(p), per_channel) for p in (3, 4))
     weight, bias = (call.optional(p) for p in (1, 2))
-    rstd = _map("rsqrt", _map("add", var, eps, shape=per_channel, dtype=dtype), shape=per_channel, dtype=dtype)
+    rstd = _map(
+        "rsqrt", _map("add", var, eps, shape=per_channel, dtype=dtype), shape=per_channel, dtype=dtype
+    )
     gap = _map("sub", as_dtype(source, dtype), middle, shape=source.shape, dtype=dtype)
     scale = rstd
     if weight is not None:

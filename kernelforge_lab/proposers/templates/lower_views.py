@@ -289,5 +289,3 @@ def _nearest(call: Call) -> Value:
         source,
         lambda i: (*i[:-2], floordiv(i[-2], h // h_in), floordiv(i[-1], w // w_in)),
     )
-
-

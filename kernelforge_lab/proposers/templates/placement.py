@@ -44,9 +44,8 @@ def place(roots: Sequence[Expr], loops: Sequence[Var], lane: str | None) -> Plac
             depth[id(node)] = max(
                 [depth_of.get(n, 0) for n in names] + [depth[id(x)] for x in node.args], default=0
             )
-            laned[id(node)] = (
-                (lane is not None and (lane in names or node.op == "row"))
-                or any(laned[id(x)] for x in node.args)
+            laned[id(node)] = (lane is not None and (lane in names or node.op == "row")) or any(
+                laned[id(x)] for x in node.args
             )
             for x in node.args:
                 uses[id(x)] += 1

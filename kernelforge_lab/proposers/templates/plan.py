@@ -106,8 +106,11 @@ class Workspace:
 
 @dataclass
 class Plan:
-    """``shared``: reductions that other nests read, with their workspace. ``row_names``: the scalar
-    of a nest that holds a reduction's value."""
+    """All nests, in order.
+
+    ``shared``: reductions that other nests read, with their workspace. ``row_names``: the scalar of a
+    nest that holds a reduction's value.
+    """
 
     nests: list[Nest]
     shared: dict[Reduce, Workspace]

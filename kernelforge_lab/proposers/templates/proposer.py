@@ -92,8 +92,9 @@ def _uses(plan: Plan, strategy: Strategy) -> bool:
         return any(p.tile for n in plan.nests for p in n.passes)
     if strategy.lanes:
         return any(n.lane is not None for n in plan.nests)
-    if strategy.name == "flat":
-        return not any(p.finished for n in plan.nests for p in n.passes)
+    reduces = any(p.finished for n in plan.nests for p in n.passes)
+    if strategy.name == "flat" or not reduces:
+        return strategy.name == "flat" and not reduces
     if strategy.split:
         return any(n.split and n.row_count < 64 for n in plan.nests)
     return True

@@ -6,8 +6,8 @@ from ...kernels.spec import TensorSpec, contiguous_strides
 from .cache import RowCache
 from .expr import Builder, Expr, compute_type
 from .grouping import Group, group_stages
-from .index import ZERO, Affine, Var, flatten, mixed_radix, variable
-from .loops import choose_innermost, merge_loops, order_loops, segment_boxes
+from .index import ZERO, Affine, Var, flatten, mixed_radix, substitute, variable
+from .loops import choose_innermost, merge_loops, order_loops, segment_boxes, stride_one_votes
 from .lowering import Lowered
 from .plan import Accumulate, Nest, Pass, Plan, Segment, Store, Strategy, Workspace
 from .stages import Stage, reduce_stage, reductions, store_stage
@@ -63,9 +63,7 @@ class Scheduler:
 
     def _evaluator(self, inside: set[Reduce]) -> Evaluator:
         stored: dict[Tensor, tuple[str, tuple[int, ...]]] = {
-            r: (w.name, contiguous_strides(r.shape))
-            for r, w in self._workspaces.items()
-            if r not in inside
+            r: (w.name, contiguous_strides(r.shape)) for r, w in self._workspaces.items() if r not in inside
         }
         return Evaluator(self._build, stored)
 
@@ -112,8 +110,6 @@ class Scheduler:
     def _emit(
         self, stage: Stage, narrowed: dict[str, Affine], evaluator: Evaluator, segment: Segment
     ) -> None:
-        from .index import substitute
-
         def at(index: Index) -> Index:
             return tuple(substitute(a, narrowed) for a in index)
 
@@ -137,28 +133,22 @@ class Scheduler:
         plain: list[Stage],
     ) -> None:
         """Outputs that this pass computes anyway, once per element, are stored right here."""
-        whole = {v.name for v in (*rows, *inner)}
+        loops = {v.name: variable(v) for v in inner}
+        everything = {v.name for v in (*rows, *inner)}
         for stage in list(plain):
+            strides = contiguous_strides(stage.tensor.shape)
             found: list[tuple[Index, Expr]] = []
             for evaluator in evaluators:
-                hits = [(i, e) for (t, i), e in evaluator.seen.items() if t is stage.tensor]
-                if hits:
-                    found.append(hits[0])
-            if len(found) != len(segments) or not found:
+                hit = next(((i, e) for (t, i), e in evaluator.seen.items() if t is stage.tensor), None)
+                if hit is not None:
+                    found.append(hit)
+            # Over the whole loops (not a segment's part of them) every segment must visit the same
+            # places, and together each place once.
+            visits = {substitute(flatten(index, strides), loops) for index, _ in found}
+            if len(found) != len(segments) or len(visits) != 1:
                 continue
-            flat = flatten(found[0][0], contiguous_strides(stage.tensor.shape))
-            if len(segments) == 1 and not _covers(flat, whole, stage.tensor.numel):
+            if not _covers(visits.pop(), everything, stage.tensor.numel):
                 continue
-            if len(segments) > 1:
-                # A segmented pass is judged by the same index over the unsegmented loops.
-                full = {v.name: variable(v) for v in inner}
-                from .index import substitute
-
-                widened = [substitute(flatten(i, contiguous_strides(stage.tensor.shape)), full) for i, _ in found]
-                if any(w != widened[0] for w in widened) or not _covers(
-                    widened[0], whole, stage.tensor.numel
-                ):
-                    continue
             for segment, (index, value) in zip(segments, found, strict=True):
                 address = flatten(index, stage.strides)
                 segment.stores.append(Store(stage.buffer, address, stage.tensor.dtype, value))
@@ -255,8 +245,6 @@ def _common_loops(batch: list[Stage]) -> list[Var]:
 
 def _tile_pair(segments: list[Segment]) -> tuple[str, str] | None:
     """(store loop, load loop) when the widest load runs along another loop than the store."""
-    from .loops import stride_one_votes
-
     for segment in segments:
         if not segment.stores or len(segment.loops) < 2:
             continue
@@ -274,5 +262,13 @@ def _finish_row_nest(nest: Nest, *, lanes: bool) -> None:
     nest.rows = merge_loops(segments, nest.rows)
     for segment in segments:
         order_loops(segment, choose_innermost(segment))
-    if lanes and nest.rows:
-        nest.lane = nest.rows[-1]
+    if lanes:
+        nest.lane = _lane(nest.rows, segments)
+
+
+def _lane(rows: list[Var], segments: list[Segment]) -> Var | None:
+    """The row that most accesses walk contiguously; none when every access runs along the row."""
+    votes = [stride_one_votes(s) for s in segments]
+    total = {v.name: sum(w.get(v.name, 0) for w in votes) for v in rows}
+    best = max(rows, key=lambda v: total[v.name], default=None)
+    return best if best is not None and total[best.name] else None

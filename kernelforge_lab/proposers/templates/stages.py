@@ -115,9 +115,7 @@ def reduce_stage(build: Builder, tensor: Reduce, number: int) -> Stage:
     return _settle(build, stage)
 
 
-def store_stage(
-    build: Builder, tensor: Tensor, number: int, buffer: str, strides: tuple[int, ...]
-) -> Stage:
+def store_stage(build: Builder, tensor: Tensor, number: int, buffer: str, strides: tuple[int, ...]) -> Stage:
     kept, names = _loops(f"s{number}k", tensor.shape)
     return _settle(build, Stage(tensor, kept, (), list(names), buffer, strides))
 

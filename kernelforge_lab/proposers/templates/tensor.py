@@ -100,9 +100,7 @@ def broadcast(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     if tensor.shape == shape:
         return tensor
     missing = len(shape) - len(tensor.shape)
-    fixed = tuple(
-        n == 1 and shape[missing + d] != 1 for d, n in enumerate(tensor.shape)
-    )
+    fixed = tuple(n == 1 and shape[missing + d] != 1 for d, n in enumerate(tensor.shape))
 
     def index(i: Index) -> Index:
         return tuple(Affine(()) if one else c for c, one in zip(i[missing:], fixed, strict=True))

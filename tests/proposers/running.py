@@ -1,0 +1,51 @@
+"""Build and run a templates kernel on real tensors, in this process (tests only)."""
+
+from __future__ import annotations
+
+import torch
+
+from kernelforge_lab.kernels.execution import compile_region, torch_dtype
+from kernelforge_lab.kernels.kernel import Kernel
+from kernelforge_lab.kernels.region import Region
+from kernelforge_lab.kernels.spec import EPS
+from kernelforge_lab.proposers.templates.proposer import BY_NAME, write
+from kernelforge_lab.targets import get
+
+
+def run(region: Region, strategy: str, inputs: tuple[torch.Tensor, ...], **params: int) -> list[torch.Tensor]:
+    source = write(region, BY_NAME[strategy], threads=2)
+    kernel = Kernel(source, region.hash, "cpu", tuple(sorted(params.items())))
+    target = get("cpu")
+    launcher = target.load(target.build(kernel, region))
+    outputs = []
+    for spec in region.outputs:
+        storage = torch.full((spec.extent,), 77 if spec.dtype != "bool" else 1, dtype=torch_dtype(spec.dtype))
+        outputs.append(storage.as_strided(spec.shape, spec.strides))
+    addresses = dict(zip(region.input_names, (t.data_ptr() for t in inputs), strict=True))
+    addresses |= dict(zip(region.output_names, (t.data_ptr() for t in outputs), strict=True))
+    launcher(addresses)()
+    return outputs
+
+
+def assert_matches_oracle(region: Region, outputs: list[torch.Tensor], inputs: tuple[torch.Tensor, ...]) -> None:
+    """Error against float64 at most twice eager's or a few roundings, scaled by the element or the oracle's rms."""
+    upcast = [t.double() if t.is_floating_point() else t for t in inputs]
+    expected = compile_region(region, float64=True)(*upcast)
+    eager = compile_region(region)(*inputs)
+    for k, (out, want, stock) in enumerate(zip(outputs, expected, eager, strict=True)):
+        assert out.shape == want.shape
+        if not out.is_floating_point():
+            assert torch.equal(out, stock.to(out.dtype)), f"out{k} of {region.title}"
+            continue
+        finite = want.isfinite() & stock.isfinite()
+        assert torch.equal(out.isnan(), stock.isnan()), f"out{k}: NaNs differ"
+        infinite = stock.isinf() & want.isinf()
+        assert torch.equal(out[infinite], stock[infinite]), f"out{k}: infinities differ"
+        if not finite.any():
+            continue
+        rms = want[finite].pow(2).mean().sqrt().clamp_min(1e-30)
+        scale = want[finite].abs().maximum(rms)
+        mine = ((out.double() - want)[finite].abs() / scale).max()
+        theirs = ((stock.double() - want)[finite].abs() / scale).max()
+        bound = max(2 * float(theirs), 8 * EPS[region.outputs[k].dtype])
+        assert float(mine) <= bound, f"out{k} of {region.title}: error {float(mine):.3g} over {bound:.3g}"
