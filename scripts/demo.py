@@ -21,12 +21,12 @@ _BUILD = Path("build")
 # Runs in the notebook's kernel after its last cell.
 _RESULT = """
 import kernelforge_lab
-from kernelforge_lab.cli.forge import as_json, as_text
+from kernelforge_lab.cli.forge import as_text
 
 last = [value for value in list(globals().values()) if isinstance(value, kernelforge_lab.Run)][-1]
 last.report({report!r})
 print()
-print(as_text(as_json(last.log.events), {report!r}))
+print(as_text(last, {report!r}))
 """
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..problem import load_problem
 from .arguments import add_problem
 
-_STEP = ("stock", "stock_ms", "forged_ms", "speedup", "low", "high", "max_error", "equal")
+if TYPE_CHECKING:
+    from ..run import Run
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,7 +31,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..run import forge
+    from ..entry import forge
 
     problem = load_problem(options.problem, seed=options.seed)
     run = forge(
@@ -49,73 +50,27 @@ def run(options: argparse.Namespace) -> int:
     )
     if not options.json:
         run.log.subscribe(_Progress().show)
-    try:
-        run.wait()
-    except KeyboardInterrupt:
-        # What is proven so far is kept: a stopped run still ends with its result.
-        run.stop()
-        run.wait()
-    result = as_json(run.log.events)
+    run.wait()
+    if run.is_running:
+        # Interrupted: what is proven so far is kept, a stopped run still ends with its result.
+        run.stop().wait()
     if options.report:
         run.report(options.report)
-    if options.json:
-        print(json.dumps(result, indent=2))
-    else:
-        print(as_text(result, options.report))
-    return 0
+    print(json.dumps(run.summary(), indent=2) if options.json else as_text(run, options.report))
+    return int(run.state == "failed")
 
 
-def as_json(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The run in numbers, from its events alone."""
-    from ..notebook.summary import Summary
-
-    summary = Summary(dict(event) for event in events)
-    started = summary.started or {}
-    return {
-        "run": started.get("run"),
-        "target": started.get("target"),
-        "state": summary.state,
-        "message": summary.message,
-        "ceiling": started.get("ceiling"),
-        "busy": started.get("busy"),
-        "step": {key: summary.step[key] for key in _STEP} if summary.step else None,
-        "installed": bool(summary.step and summary.step["installed"]),
-        "regions": [_region_json(region, summary.nodes) for region in summary.ranked],
-        "uncaptured": started.get("uncaptured", []),
-        "spent_usd": summary.meter["spent_usd"] if summary.meter else 0.0,
-    }
-
-
-def _region_json(region: Any, nodes: Mapping[int, Any]) -> dict[str, Any]:
-    """``status``: faster, slower (judged, none proven faster), or its state when nothing was judged."""
-    best = nodes.get(region.best) if region.best is not None else None
-    judged = [n for n in region.nodes if n.verdict and n.verdict["status"] in ("faster", "slower")]
-    if best is None and judged:
-        best = max(judged, key=lambda node: node.speedup or 0.0)
-    timing = (best.verdict or {}).get("timing") if best else None
-    timing = timing or {}
-    return {
-        "hash": region.hash,
-        "ops": region.info["ops"],
-        "count": region.info["count"],
-        "share": region.info["share"],
-        "ceiling": region.info["ceiling"],
-        "status": best.verdict["status"] if best and best.verdict else region.state,
-        "reason": region.reason,
-        **{key: timing.get(key) for key in ("stock", "stock_us", "kernel_us", "speedup", "low", "high")},
-    }
-
-
-def as_text(result: Mapping[str, Any], report: str | None) -> str:
+def as_text(run: Run, report: str | Path | None = None) -> str:
     """What a person wants to know at the end."""
+    result = run.summary()
     lines = [f"ceiling {result['ceiling']:.2f}×" if result["ceiling"] else "nothing was captured"]
     for region in result["regions"]:
-        gain = (
-            f"{region['speedup']:.2f}× ({region['low']:.2f}–{region['high']:.2f})"
-            if region["speedup"]
-            else ""
-        )
-        lines.append(f"  {region['hash']}  {region['share']:6.1%}  {region['status']:10} {gain}")
+        gain = ""
+        if region["speedup"]:
+            gain = (
+                f"{region['speedup']:.2f}× ({region['low']:.2f}–{region['high']:.2f}) over {region['stock']}"
+            )
+        lines.append(f"  {region['hash']}  {region['share']:6.1%}  {region['status']:10} {gain}".rstrip())
     step = result["step"]
     if step:
         same = "equal" if step["equal"] else "NOT equal"
@@ -123,7 +78,7 @@ def as_text(result: Mapping[str, Any], report: str | None) -> str:
             f"step {step['stock_ms']:.2f} → {step['forged_ms']:.2f} ms: {step['speedup']:.2f}× over "
             f"{step['stock']} (95 % interval {step['low']:.2f}–{step['high']:.2f}), outputs {same}"
         )
-    lines.append(f"{result['state']}. {result['message']}".strip())
+    lines.append(f"{run.state} {run.history.message}".strip())
     if report:
         lines.append(f"report: {Path(report).absolute()}")
     return "\n".join(lines)
