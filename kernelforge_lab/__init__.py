@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .run import Run, forge, load
+    from .entry import forge, load
+    from .run import Run
 
 __all__ = ["Run", "__version__", "forge", "load", "load_ipython_extension"]
 
@@ -37,10 +38,14 @@ def __getattr__(name: str) -> Any:
             return metadata.version("kernelforge-lab")
         except metadata.PackageNotFoundError:
             return "0+unknown"
-    if name in ("Run", "forge", "load"):
-        from . import run
+    if name == "Run":
+        from .run import Run
 
-        return getattr(run, name)
+        return Run
+    if name in ("forge", "load"):
+        from . import entry
+
+        return getattr(entry, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

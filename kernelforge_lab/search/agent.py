@@ -16,8 +16,9 @@ from ..kernels.kernel import Kernel
 from ..proposers.human import HumanProposer
 from .budget import Ledger
 from .forest import Flight, Forest
+from .judge import Judge
 from .pace import Pace
-from .work import Bench, Judge, Work, spawn
+from .work import Bench, Work, spawn
 
 # The thread wakes at least this often to see a deadline; controls and results wake it at once.
 _TICK_S: Final = 0.2
@@ -75,8 +76,9 @@ class Agent:
         self.human.listener = self._wake_up
         self.bench = Bench(forest, judge, ledger, emit, threads)
         self.done = threading.Event()
+        self._judge = judge
         self._finish = finish
-        self._finished: Proven | None = None
+        self.finished: Proven | None = None
         self._parallel = max(1, parallel)
         self._tasks: list[_Task] = []
         self._wake = threading.Event()
@@ -120,6 +122,11 @@ class Agent:
     def is_alive(self) -> bool:
         return self._thread is not None and self._thread.is_alive() and not self.done.is_set()
 
+    @property
+    def has_unproven(self) -> bool:
+        """Whether a best kernel still waits for its measurement in a fresh process (after a stop)."""
+        return any(s.best and s.state in ("searching", "ending") for s in self.forest.regions.values())
+
     def _main(self) -> None:
         state, message = "finished", ""
         try:
@@ -139,6 +146,7 @@ class Agent:
             self._meter.tell("", force=True)
             self._become(state, message)
             self.done.set()
+            self._judge.close()
 
     def _search(self) -> None:
         if not self._search_is_over:
@@ -185,8 +193,8 @@ class Agent:
     def _measure(self) -> str:
         """Let ``finish`` measure the whole model, unless it already did with these very winners."""
         proven = dict(self.bench.proven)
-        if self._finish is None or proven == self._finished:
-            return ""
+        if self._finish is None or proven == self.finished:
+            return _in_words(len(proven))
         finish = self._finish
         self._become("measuring")
         self.bench.doing = "the whole model, stock against forged"
@@ -196,10 +204,10 @@ class Agent:
             self._controls()
             self._wait()
         event: Event | None = future.result()
-        self._finished = proven
+        self.finished = proven
         if event is not None:
             self.emit(event)
-        return str(getattr(event, "message", ""))
+        return str(getattr(event, "message", "")) or _in_words(len(proven))
 
     def _launch(self) -> None:
         """Fill the free places. Regions that are through prove their winner at once."""
@@ -314,3 +322,9 @@ class Agent:
     def _finish_s(self) -> float:
         unproven = sum(s.state == "searching" and s.best is not None for s in self.forest.regions.values())
         return unproven * _FINALIST_S + (_STEP_S if self._finish else 0.0)
+
+
+def _in_words(winners: int) -> str:
+    if not winners:
+        return "no kernel was faster than stock; the model stays as it is"
+    return f"{winners} region{'s have' if winners > 1 else ' has'} a faster kernel"

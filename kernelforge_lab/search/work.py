@@ -8,18 +8,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..events import Event, Log, NodeAdded, NodeJudged, RegionState
 from ..judge.job import Job, Stock
 from ..judge.verdict import Status, Verdict
 from ..kernels.kernel import Kernel
-from ..kernels.region import Region
-from ..kernels.stats import InputStats
 from ..proposers.base import Ask
 from ..proposers.human import Submission
 from .budget import Ledger
 from .forest import TUNE, Forest
+from .judge import Judge
 from .regions import RegionSearch
 from .tree import Action, Node
 from .tune import Params, halving
@@ -31,13 +30,6 @@ _FINALISTS: Final = 3
 _FINAL_SEED: Final = 1_000_003
 
 Work: TypeAlias = "Generator[Future[Any], Any, None]"
-
-
-class Judge(Protocol):
-    """What the search needs of judge.pool.JudgePool."""
-
-    def prepare(self, region: Region, stats: tuple[InputStats, ...]) -> Future[Stock]: ...
-    def submit(self, job: Job) -> Future[Verdict]: ...
 
 
 class Bench:

@@ -85,7 +85,7 @@ class Store:
         with _errors("cannot read the run store"), Session(self._engine) as session:
             return [
                 StoredRun(row.id, row.title, row.target, row.state, row.started_at, row.updated_at, events)
-                for row, events in session.execute(query).tuples()
+                for row, events in session.execute(query)
             ]
 
     def delete(self, run: str) -> bool:

@@ -1,0 +1,57 @@
+"""The rooms of the house that a run joins, loaded when the run starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .options import Options
+from .search.judge import Judge
+
+if TYPE_CHECKING:
+    from .capture import Workload
+    from .deploy.apply import Forged
+    from .proposers.base import Proposer
+
+
+def _capture(*args: Any, **kwargs: Any) -> Workload:
+    from .capture import capture
+
+    return capture(*args, **kwargs)
+
+
+def _judge(options: Options) -> Judge:
+    from .judge.pool import JudgePool
+
+    return JudgePool(options.target)
+
+
+def _proposers(options: Options) -> list[Proposer]:
+    from .proposers.catalogue import make
+
+    return make(options.proposers)
+
+
+def _apply(*args: Any, **kwargs: Any) -> Forged:
+    from .deploy.apply import apply
+
+    return apply(*args, **kwargs)
+
+
+def _device(options: Options) -> tuple[str, int]:
+    from . import targets
+
+    info = targets.get(options.target).device()
+    return info.name, info.threads
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """Capture, judge, proposers, deployment and the device (its name and threads). Tests put fakes here."""
+
+    capture: Callable[..., Workload] = _capture
+    judge: Callable[[Options], Judge] = _judge
+    proposers: Callable[[Options], list[Proposer]] = _proposers
+    apply: Callable[..., Forged] = _apply
+    device: Callable[[Options], tuple[str, int]] = _device

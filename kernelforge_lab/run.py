@@ -1,0 +1,375 @@
+"""One search as the person holds it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from .events import GuardCounts, Log, RunStarted, RunState, StepMeasured
+from .exc import ForgeError, ProblemError, StoreError
+from .export import export
+from .history import History, NodeRecord
+from .log import EventLog
+from .options import Options, matching
+from .proposers.human import HumanProposer, Submission
+from .rooms import Rooms
+from .search.agent import Agent, Proven
+from .search.budget import Budget, Ledger
+from .search.forest import Forest
+from .search.judge import OpenOnUse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .capture.workload import Workload
+    from .deploy.apply import Forged
+    from .deploy.winner import Winner
+
+# Inductor's version of a region replaces eager only for a gain that the step can show.
+_COMPILED_GAIN: Final = 1.05
+
+# The A/B of the whole model takes this part of the time cap, and no longer than this.
+_STEP_SHARE: Final = 0.12
+_STEP_MOST_S: Final = 20.0
+
+_POLL_S: Final = 0.1
+
+
+class Run:
+    """A search for faster kernels of one model call; made by ``forge()`` and ``%%forge``.
+
+    It works in a thread of its own: ``wait`` or ``await`` it, ``pause``, ``resume``, ``stop`` it; look at
+    it with ``table``, ``frame``, ``node`` and ``best``; use it with ``apply``, ``report`` and ``export``.
+    ``log`` is the event stream that everything shown is made from.
+    """
+
+    def __init__(
+        self, options: Options | None = None, *, log: EventLog | None = None, rooms: Rooms | None = None
+    ) -> None:
+        self.options = options or Options()
+        self.log = log or _new_log()
+        self.workload: Workload | None = None
+        self.forged: Forged | None = None
+        self._rooms = rooms or Rooms()
+        self._call: tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]] | None = None
+        self._agent: Agent | None = None
+        self._human = HumanProposer()
+        self._strict = self.options.strict
+
+    # ---- life ----
+
+    def start(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Capture ``function(*args, **kwargs)`` (in this thread), then search in the background.
+
+        Raises CaptureError or ProblemError; the run is then ``failed``.
+        """
+        if self._call is not None:
+            raise ForgeError("This run was started already.", "Make another one with forge().")
+        kwargs = dict(kwargs or {})
+        self._call = (function, args, kwargs)
+        self.log.emit(RunState("starting", "capturing the model"))
+        try:
+            rooms = self._rooms
+            options = self.options
+            proposers = rooms.proposers(options)
+            workload = rooms.capture(function, args, kwargs, target=options.target, level=options.level)
+            regions = [item.region for item in workload.regions]
+            wanted = matching(options.regions, regions)
+            device, threads = rooms.device(options)
+        except BaseException as error:
+            self.log.emit(RunState("failed", str(error) or type(error).__name__))
+            raise
+        self.workload = workload
+        self.log.emit(self._started(workload, device, [p.name for p in proposers]))
+        forest = Forest(
+            workload.regions,
+            proposers,
+            options.target,
+            roofs=workload.roofs,
+            seed=options.seed,
+            wanted=wanted,
+        )
+        self._agent = Agent(
+            forest,
+            OpenOnUse(lambda: rooms.judge(options)),
+            Ledger(Budget(options.trials, options.minutes * 60, options.budget_usd)),
+            self.log.emit,
+            human=self._human,
+            finish=self._measure if options.measure else None,
+            threads=threads,
+        )
+        self._agent.start()
+        return self
+
+    @property
+    def id(self) -> str:
+        return self.log.run
+
+    @property
+    def state(self) -> str:
+        """starting, running, paused, stopping, measuring, finished, stopped or failed."""
+        return self.history.state
+
+    @property
+    def history(self) -> History:
+        """The events so far, read as nodes, regions and the measured step."""
+        return History(self.log.events)
+
+    @property
+    def is_running(self) -> bool:
+        return self._agent is not None and self._agent.is_alive
+
+    def wait(self, timeout: float | None = None) -> Run:
+        """Block until the run has ended, ``timeout`` seconds have passed, or the person interrupts."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        try:
+            while self.is_running and (deadline is None or time.monotonic() < deadline):
+                left = _POLL_S if deadline is None else max(0.0, min(_POLL_S, deadline - time.monotonic()))
+                self._running_agent.done.wait(left)
+        except KeyboardInterrupt:
+            _say("The run is still running in the background; run.stop() to stop it.")
+        return self
+
+    def __await__(self) -> Generator[Any, None, Run]:
+        """``await run`` leaves the notebook's buttons alive, which ``wait`` does not."""
+        return self._ended().__await__()
+
+    async def _ended(self) -> Run:
+        while self.is_running:  # noqa: ASYNC110 - the agent is a thread and knows no event loop
+            await asyncio.sleep(_POLL_S)
+        return self
+
+    def pause(self) -> Run:
+        """Start no further work until ``resume``; paused time costs nothing."""
+        if self.is_running:
+            self._running_agent.pause()
+        return self
+
+    def resume(self) -> Run:
+        """Go on after ``pause``, or after ``stop`` while there is budget left."""
+        agent = self._running_agent
+        if agent.is_alive:
+            agent.resume()
+        else:
+            agent.start()
+        return self
+
+    def stop(self) -> Run:
+        """End the search within a second; what was found stays, and ``apply`` still works."""
+        if self.is_running:
+            self._running_agent.stop()
+        return self
+
+    # ---- what is known ----
+
+    @property
+    def spent_usd(self) -> float:
+        return float(self.history.meter.get("spent_usd", 0.0))
+
+    def frame(self) -> pd.DataFrame:
+        """Every kernel tried, one row each; see ``History.frame``."""
+        return self.history.frame()
+
+    def table(self) -> pd.DataFrame:
+        """Every region with its best proven kernel; see ``History.table``."""
+        return self.history.table()
+
+    def node(self, node: int) -> NodeRecord:
+        """A kernel by its number: ``print(run.node(17))`` shows its verdict and source."""
+        nodes = self.history.nodes
+        if node not in nodes:
+            known = f"Numbers go from 1 to {max(nodes)}." if nodes else "There are no nodes yet."
+            raise ProblemError(f"node: there is no node {node!r}.", known)
+        return nodes[node]
+
+    def best(self, region: str | None = None) -> NodeRecord | None:
+        """The best kernel so far of a region (named by hash or ops; needless when there is only one)."""
+        history = self.history
+        return history.best(history.find(region))
+
+    def summary(self) -> dict[str, Any]:
+        """The run in one JSON object, as the command line prints it."""
+        return self.history.summary()
+
+    def __repr__(self) -> str:
+        history = self.history
+        step = history.step
+        gain = f", step {step['speedup']:.2f}× ({step['low']:.2f}–{step['high']:.2f})" if step else ""
+        return f"<Run {self.id} {history.started.get('title', '')}: {history.state}{gain}>"
+
+    # ---- what can be done with it ----
+
+    def submit(
+        self, source: str, region: str | None = None, *, parent: int | None = None, idea: str = ""
+    ) -> int:
+        """Hand in a kernel of your own; returns its node number. It is judged next, whatever the budget.
+
+        ``region`` is a hash, a prefix of one or a part of its ops; not needed with ``parent`` (the node
+        it was made from) or when there is only one region.
+        """
+        agent = self._running_agent
+        history = self.history
+        if parent is not None:
+            region = self.node(parent).region
+        place = history.find(region).hash
+        node = agent.forest.new_id()
+        self._human.offer(Submission(node, place, source, parent, idea))
+        if not agent.is_alive:
+            agent.start(search=False)
+        return node
+
+    def apply(self, strict: bool = False) -> Any:
+        """The model with the winners installed, if that was measured faster and equal; else as it was.
+
+        ``strict`` makes installed kernels raise instead of falling back. Winners that were not
+        re-measured yet (after ``stop``) are so now.
+        """
+        if self._call is None:
+            raise ForgeError(
+                "This run was loaded from the store; its model is not here.",
+                "Use forge() on the model again.",
+            )
+        if self.is_running:
+            raise ForgeError("The run is still running.", "Call run.wait() or run.stop() first.")
+        function, _, _ = self._call
+        agent = self._agent
+        if agent is None:
+            return function
+        if agent.has_unproven:
+            agent.start(search=False)
+            self.wait()
+        strict = strict or self.options.strict
+        if agent.finished != agent.bench.proven or strict != self._strict:
+            agent.finished = dict(agent.bench.proven)
+            event = self._measure(agent.finished, strict=strict)
+            if event is not None:
+                self.log.emit(event)
+        if self.forged is None or not self.forged.installed:
+            message = self.history.step.get("message")
+            _say(message or "No kernel was faster than stock: the model is unchanged.")
+            return function
+        self.guard_counts()
+        return self.forged.model
+
+    def guard_counts(self) -> GuardCounts | None:
+        """Calls the installed kernels served, and fallbacks with their reasons; also put in the log."""
+        if self.forged is None or not self.forged.installed:
+            return None
+        counts = self.forged.counts()
+        self.log.emit(counts)
+        return counts
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Write the run as one self-contained HTML file."""
+        from .notebook.report import report
+
+        self.guard_counts()
+        target = Path(path).expanduser()
+        target.write_text(report(self.log.events), encoding="utf-8")
+        return target
+
+    def export(self, folder: str | Path) -> Path:
+        """Write the winners' sources, regions, parameters and verdicts to a folder."""
+        return export(self.history, folder)
+
+    # ---- inside ----
+
+    @property
+    def _running_agent(self) -> Agent:
+        if self._agent is None:
+            raise ForgeError(
+                "This run has no search that could go on.", "It was loaded or never started; use forge()."
+            )
+        return self._agent
+
+    def _started(self, workload: Workload, device: str, proposers: list[str]) -> RunStarted:
+        roofs = workload.roofs
+        return RunStarted(
+            self.id,
+            self.options.title or workload.title,
+            self.options.target,
+            device,
+            self.options.level,
+            self.options.seed,
+            proposers,
+            self.options.budget_json,
+            workload.step_ms,
+            workload.busy,
+            workload.ceiling,
+            {"bandwidth_gbps": roofs.bandwidth_gbps, "gflops": roofs.gflops},
+            [item.as_json() for item in workload.regions],
+            [
+                {"name": op.name, "count": op.count, "time_us": op.time_us, "share": op.share}
+                for op in workload.vendor
+            ],
+            list(workload.uncaptured),
+            workload.advice,
+        )
+
+    def _measure(self, proven: Proven, *, strict: bool | None = None) -> StepMeasured | None:
+        """A/B of the whole model with the winners in place; None when there was nothing to measure."""
+        assert self._call is not None
+        function, args, kwargs = self._call
+        winners = self._winners(proven)
+        self._strict = self.options.strict if strict is None else strict
+        if not winners:
+            self.forged = None
+            return None
+        self.forged = self._rooms.apply(
+            function,
+            args,
+            kwargs,
+            winners,
+            target=self.options.target,
+            level=self.options.level,
+            strict=self._strict,
+            limit_s=min(_STEP_MOST_S, _STEP_SHARE * 60 * self.options.minutes),
+        )
+        for note in self.forged.notes:
+            self.log.emit(Log("info", note))
+        return self.forged.measured
+
+    def _winners(self, proven: Proven) -> dict[str, Winner]:
+        """Per region the fastest proven: the forged kernel, or inductor's where that beats eager."""
+        from .deploy.winner import Winner
+
+        agent = self._running_agent
+        winners = {}
+        for name, search in agent.forest.regions.items():
+            stock = agent.bench.stocks.get(name)
+            if name in proven:
+                winners[name] = Winner(search.item.region, *proven[name])
+            elif stock and stock.best == "compiled":
+                eager_us = stock.times_us.get("eager", 0.0)
+                if eager_us > _COMPILED_GAIN * stock.best_us:
+                    winners[name] = Winner(search.item.region, "compiled")
+        return winners
+
+
+def new_id() -> str:
+    """Sorts by time and is short enough to type."""
+    return f"{time.strftime('%y%m%d-%H%M%S')}-{uuid.uuid4().hex[:4]}"
+
+
+def _new_log() -> EventLog:
+    from .store import Store
+
+    try:
+        return EventLog(new_id(), Store())
+    except StoreError as error:
+        log = EventLog(new_id())
+        log.emit(Log("warning", f"This run is not being saved: {error}"))
+        return log
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - the person asked, in a cell or a shell
