@@ -1,0 +1,108 @@
+"""Plain progress lines for where nobody watches a widget: nbconvert, papermill, a terminal."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from .summary import Summary, gain
+
+Json = Mapping[str, Any]
+
+# Often enough to see that it lives, rare enough for a log file.
+METER_EVERY_S: Final = 15.0
+
+
+class Narrator:
+    """Turns events into lines; a line only when something happened that a person would tell another."""
+
+    def __init__(self) -> None:
+        self.summary = Summary()
+        self._told_at_s = 0.0
+
+    def lines(self, event: Json) -> Iterator[str]:
+        """Lines to print for one event, often none."""
+        before = {h: gain(r) for h, r in self.summary.regions.items()}
+        self.summary.add(event)
+        match event["kind"]:
+            case "run_started":
+                yield from self._started(event)
+            case "region_state":
+                yield from self._region(event, before.get(event["region"], 1.0))
+            case "meter":
+                yield from self._meter(event)
+            case "step_measured":
+                yield from self._step(event)
+            case "run_state" if event["message"]:
+                yield f"{event['state']}: {event['message']}"
+            case "log" if event["level"] != "info":
+                yield f"{event['level']}: {event['message']}"
+
+    def _started(self, event: Json) -> Iterator[str]:
+        count = sum(r["eligible"] for r in event["regions"])
+        yield (
+            f"{event['title']} on {event['target']} ({event['device']}): one step takes {event['step_ms']:.1f} ms, "
+            f"{count} regions to search, ceiling {event['ceiling']:.2f}×"
+        )
+        if event["advice"]:
+            yield event["advice"]
+        for reason in event["uncaptured"]:
+            yield f"not captured: {reason}"
+
+    def _region(self, event: Json, before: float) -> Iterator[str]:
+        record = self.summary.regions[event["region"]]
+        share = f"{100 * record.info['share']:.0f} % of the step"
+        if event["state"] == "done":
+            found = f"{gain(record):.2f}× proven" if gain(record) > 1 else "stock stays"
+            yield f"  {record.info['title']} ×{record.info['count']} ({share}): {found}; {event['reason']}"
+        elif gain(record) > before * 1.02:
+            yield f"  {record.info['title']} ×{record.info['count']} ({share}): {gain(record):.2f}× so far"
+
+    def _meter(self, event: Json) -> Iterator[str]:
+        if event["elapsed_s"] - self._told_at_s < METER_EVERY_S:
+            return
+        self._told_at_s = event["elapsed_s"]
+        eta = f", about {_clock(event['eta_s'])} left" if event["eta_s"] is not None else ""
+        money = f", ${event['spent_usd']:.2f} spent" if event["spent_usd"] else ""
+        trials = f"{event['trials']}/{event['trials_max']}"
+        yield f"  {_clock(event['elapsed_s'])}: {trials} kernels judged{eta}{money}; {self.summary.how_good()}"
+
+    def _step(self, event: Json) -> Iterator[str]:
+        equal = "outputs equal" if event["equal"] else "outputs differ"
+        yield (
+            f"step: {event['stock_ms']:.1f} ms ({event['stock']}) → {event['forged_ms']:.1f} ms, "
+            f"{event['speedup']:.2f}× ({event['low']:.2f}–{event['high']:.2f}), {equal}"
+            + ("" if event["installed"] else "; the model stays as it is")
+        )
+
+
+def follow(run: Any, write: Callable[[str], None] = print) -> None:
+    """Print the run's progress until it ends, in the calling thread. KeyboardInterrupt propagates; the run goes on."""
+    events: queue.SimpleQueue[Json] = queue.SimpleQueue()
+    unsubscribe = run.log.subscribe(events.put)
+    narrator = Narrator()
+    try:
+        seen = 0
+        for event in run.log.events:
+            seen = event["seq"]
+            _tell(narrator, event, write)
+        while not narrator.summary.is_final:
+            try:
+                event = events.get(timeout=1.0)
+            except queue.Empty:
+                continue
+            if event["seq"] > seen:
+                seen = event["seq"]
+                _tell(narrator, event, write)
+    finally:
+        unsubscribe()
+
+
+def _tell(narrator: Narrator, event: Json, write: Callable[[str], None]) -> None:
+    for line in narrator.lines(event):
+        write(line)
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
