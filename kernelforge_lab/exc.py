@@ -48,3 +48,7 @@ class WorkerDied(ForgeError):
 
 class StoreError(ForgeError):
     """The run store could not be read or written; the run goes on in memory."""
+
+
+class GuardError(ForgeError):
+    """With ``strict=True``: an installed kernel could not serve a call."""

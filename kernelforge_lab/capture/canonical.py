@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from torch import fx
 
@@ -13,6 +14,8 @@ from ..kernels.spec import TensorSpec
 from .ops import Kind
 from .regions import Cut, as_arg
 from .specs import spec_of, unsupported
+
+Call: TypeAlias = "tuple[fx.Node, str, tuple[Arg, ...], tuple[tuple[str, Arg], ...]]"
 
 
 class Specs:
@@ -46,7 +49,7 @@ class Draft:
     pulled: frozenset[fx.Node] = frozenset()
     inputs: dict[fx.Node, str] = field(default_factory=dict)
     names: dict[fx.Node, str] = field(default_factory=dict)
-    calls: list[tuple[fx.Node, str, tuple[Arg, ...], tuple[tuple[str, Arg], ...]]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     clones: dict[object, str] = field(default_factory=dict)
 
     def write(self, nodes: Iterable[fx.Node]) -> None:

@@ -23,15 +23,15 @@ class Inputs:
     """
 
     def __init__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        self._shared: dict[int, Any] = {id(m): m for m in _find(nn.Module, (args, kwargs))}
+        self._shared: dict[int, Any] = {id(m): m for m in find(nn.Module, (args, kwargs))}
         for module in list(self._shared.values()):
             self._shared.update((id(t), t) for t in (*module.parameters(), *module.buffers()))
         try:
             self._pristine = copy.deepcopy((args, dict(kwargs)), dict(self._shared))
-        except Exception:  # what cannot be copied (a generator, a file) is used as it is
+        except Exception:  # noqa: BLE001 - what cannot be copied (a generator, a file) is used as it is
             self._pristine = (args, dict(kwargs))
-            self._shared.update((id(x), x) for x in _find(object, (args, kwargs)))
-        self._tensors = list(_find(torch.Tensor, self._pristine))
+            self._shared.update((id(x), x) for x in find(object, (args, kwargs)))
+        self._tensors = list(find(torch.Tensor, self._pristine))
         self._reuse = _is_plain(self._pristine)
         self._versions = self._stamp()
 
@@ -62,7 +62,7 @@ def untouched(function: Callable[..., Any]) -> Iterator[None]:
     state = [(m, dict(m.__dict__), dict(m._buffers), dict(m._parameters)) for m in modules]
     python, numpy = random.getstate(), sys.modules.get("numpy")
     numbers = numpy.random.get_state() if numpy is not None else None
-    with torch.random.fork_rng(devices=None if torch.cuda.is_initialized() else []):
+    with torch.random.fork_rng(devices=None if torch.cuda.is_available() else []):
         try:
             yield
         finally:
@@ -92,7 +92,7 @@ def modules_of(function: Callable[..., Any]) -> list[nn.Module]:
         scope = getattr(function, "__globals__", {})
         found += [scope[name] for name in code.co_names if name in scope]
     found += [getattr(function, "args", ()), getattr(function, "func", None)]  # functools.partial
-    return list(_find(nn.Module, found))
+    return list(find(nn.Module, found))
 
 
 def _restore(now: dict[str, Any], before: dict[str, Any]) -> None:
@@ -107,7 +107,7 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.shape == b.shape and bool(torch.equal(a.nan_to_num(), b.nan_to_num()))
 
 
-def _find(kind: type, value: Any, depth: int = 6) -> Iterator[Any]:
+def find(kind: type, value: Any, depth: int = 6) -> Iterator[Any]:
     """Instances of ``kind`` in nested containers and plain objects."""
     if isinstance(value, kind):
         yield value
@@ -120,7 +120,7 @@ def _find(kind: type, value: Any, depth: int = 6) -> Iterator[Any]:
     else:
         items = list(vars(value).values()) if hasattr(value, "__dict__") and not callable(value) else []
     for item in items:
-        yield from _find(kind, item, depth - 1)
+        yield from find(kind, item, depth - 1)
 
 
 def _is_plain(value: Any) -> bool:

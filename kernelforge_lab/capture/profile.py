@@ -11,7 +11,6 @@ from typing import Any, Final
 import torch
 
 from ..kernels.region import Region
-from ..kernels.spec import TensorSpec
 from ..kernels.stats import InputStats
 from .graph import SplitGraph, Step
 from .specs import disagreement
@@ -41,7 +40,7 @@ class Clock:
 
     def dress(self, split: SplitGraph) -> Callable[[list[Any]], tuple[Any, ...]]:
         """The graph as stock calls with this clock around each."""
-        return split.build(lambda region: None, self._wrap)
+        return split.build(lambda _: None, self._wrap)
 
     def _wrap(self, call: Callable[..., Any], step: Step) -> Callable[..., Any]:
         taken: list[int] = []
@@ -72,10 +71,8 @@ class Clock:
                 old if value.is_floating_point() else _wider(old, describe(value))
                 for old, value in zip(known, inputs, strict=True)
             )
-        pairs: list[tuple[str, object, TensorSpec]] = [
-            (f"in{i}", value, spec) for i, (value, spec) in enumerate(zip(inputs, region.inputs, strict=True))
-        ]
-        pairs += [(f"out{i}", v, spec) for i, (v, spec) in enumerate(zip(outputs, region.outputs, strict=True))]
+        names = (*region.input_names, *region.output_names)
+        pairs = zip(names, (*inputs, *outputs), (*region.inputs, *region.outputs), strict=True)
         for label, value, spec in pairs:
             reason = disagreement(value, spec)
             if reason is not None:
@@ -114,7 +111,8 @@ def describe(value: torch.Tensor) -> InputStats:
         if count == 0:
             return InputStats(0.0, 0.0, 0.0, 0.0)
         if not flat.is_floating_point():
-            low, high = (float(x) for x in torch.aminmax(flat.to(torch.uint8) if flat.dtype == torch.bool else flat))
+            whole = flat.to(torch.uint8) if flat.dtype == torch.bool else flat
+            low, high = (float(x) for x in torch.aminmax(whole))
             some = flat[:: max(1, count // _SAMPLE)].double()
             zeros = float((some == 0).double().mean())
             return InputStats(low, high, float(some.mean()), float(some.std(unbiased=False)), zeros)

@@ -34,7 +34,8 @@ class Cut:
 
     ``kind`` of every call node; ``group`` names the region of a fusible node by a representative;
     ``sinkable`` nodes have no group; ``origin`` is the fusible node that a value is, is a result of or
-    is a view of (absent or None: none); ``kept`` says why a node of a fusible operator stays on PyTorch.
+    is a view of (absent or None: none); ``after`` is the random call that must have run before this one;
+    ``kept`` says why a node of a fusible operator stays on PyTorch.
     """
 
     kind: dict[fx.Node, Kind]
@@ -43,6 +44,7 @@ class Cut:
     origin: dict[fx.Node, fx.Node | None]
     order: dict[fx.Node, int]
     kept: dict[fx.Node, str]
+    after: dict[fx.Node, fx.Node]
 
     def members(self) -> dict[fx.Node, list[fx.Node]]:
         """Region representative → its nodes in graph order."""
@@ -60,10 +62,11 @@ def cut(graph: fx.Graph, static: Iterable[fx.Node], device: str, *, by_op: bool 
     """
     order = {node: i for i, node in enumerate(graph.nodes)}
     fixed = set(static)
-    result = Cut({}, {}, set(), {}, order, {})
+    result = Cut({}, {}, set(), {}, order, {}, {})
     level: dict[fx.Node, int] = {}
     depth: dict[fx.Node, int] = {}
     root: dict[fx.Node, fx.Node] = {}
+    draws: list[fx.Node] = []
     for node in graph.nodes:
         if node.op == "get_attr":
             fixed.add(node)
@@ -80,6 +83,11 @@ def cut(graph: fx.Graph, static: Iterable[fx.Node], device: str, *, by_op: bool 
         level[node] = max(
             (level[i] + (result.kind.get(i) in waits and not is_item) for i in inputs), default=0
         )
+        if kind is Kind.RANDOM and not is_item:  # draws stay in the model's order: each waits for the last
+            if draws:
+                level[node] = max(level[node], level[draws[-1]] + 1)
+                result.after[node] = draws[-1]
+            draws.append(node)
         if kind is Kind.VIEW or (is_item and kind is Kind.FUSIBLE):
             result.origin[node] = result.origin.get(inputs[0])
             if inputs[0] in fixed:
@@ -111,9 +119,7 @@ def _find(root: dict[fx.Node, fx.Node], node: fx.Node) -> fx.Node:
     return node
 
 
-def _classify(
-    node: fx.Node, kinds: dict[fx.Node, Kind], device: str, by_op: bool
-) -> tuple[Kind, str | None]:
+def _classify(node: fx.Node, kinds: dict[fx.Node, Kind], device: str, by_op: bool) -> tuple[Kind, str | None]:
     if node.target is operator.getitem:
         source = node.args[0]
         assert isinstance(source, fx.Node)

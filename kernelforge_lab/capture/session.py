@@ -58,8 +58,17 @@ def capture(
     inside_us = sum(sample.time_us for sample in clock.samples())
     busy = min(1.0, inside_us / max(total_s * 1e6, 1e-9)) if total_s else 0.0
     uncaptured = (*notes, *backend.notes, *_left_out(backend.graphs))
-    title = _title(function)
-    return Workload(title, target, level, step_ms, busy, regions, vendor, tuple(dict.fromkeys(uncaptured)), roofs)
+    return Workload(
+        title=_title(function),
+        target=target,
+        level=level,
+        step_ms=step_ms,
+        busy=busy,
+        regions=regions,
+        vendor=vendor,
+        uncaptured=tuple(dict.fromkeys(uncaptured)),
+        roofs=roofs,
+    )
 
 
 @contextlib.contextmanager
@@ -110,7 +119,7 @@ def _profile(
         once()
         clock.forget()
         taken = repeat(once, _PROFILE_LIMIT_S)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - Dynamo raises anything; the person's own call works
         reason = str(error).strip().split("\n")[0]
         notes.append(f"the call could not be traced: {type(error).__name__}: {reason}")
         backend.graphs.clear()
@@ -135,10 +144,17 @@ def _regions(
         share = sum(taken) / (total_s * 1e6) if total_s else 0.0
         floor = roofline.floor_us(region, roofs)
         reason = clock.wrong.get(name, "") or _ineligible(region, taken)
-        ceiling = region_ceiling(mean_us, floor, roofs.call_us)
         rows.append(
             WorkloadRegion(
-                region, len(taken), mean_us, share, floor, ceiling, not reason, reason, clock.stats.get(name, ())
+                region=region,
+                count=len(taken),
+                time_us=mean_us,
+                share=share,
+                floor_us=floor,
+                ceiling=region_ceiling(mean_us, floor, roofs.call_us),
+                eligible=not reason,
+                reason=reason,
+                stats=clock.stats.get(name, ()),
             )
         )
     return tuple(sorted(rows, key=lambda row: (-row.share * row.headroom, -row.share)))
@@ -151,14 +167,7 @@ def _ineligible(region: Region, taken: list[float]) -> str:
         return "an output is empty"
     if any(spec.distinct_numel != spec.numel for spec in region.outputs):
         return "an output overlaps itself"
-    unknown = next((op.target for op in region.ops if op.target not in FUSIBLE and not _is_view(op.target)), None)
-    return f"library operator {unknown.removeprefix('aten.')}" if unknown and not is_known_heavy(unknown) else ""
-
-
-def _is_view(target: str) -> bool:
-    from .ops import VIEWS
-
-    return target in VIEWS
+    return ""
 
 
 def _vendor(clock: Clock, total_s: float) -> tuple[VendorOp, ...]:

@@ -21,6 +21,8 @@ def unsupported(value: object) -> str | None:
         return f"dtype {str(value.dtype).removeprefix('torch.')}"
     if value.layout != torch.strided or value.is_quantized or value.is_nested:
         return f"layout {str(value.layout).removeprefix('torch.')}"
+    if not all(type(n) is int for n in (*value.shape, *value.stride())):
+        return "dynamic shape"
     return None
 
 

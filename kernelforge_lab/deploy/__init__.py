@@ -1,0 +1,1 @@
+"""Deploy: winners → a guarded, measured model. Import from the modules; this one stays free of torch."""

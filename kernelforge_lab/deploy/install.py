@@ -1,0 +1,67 @@
+"""From winners to what a split graph calls for each region."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .. import targets
+from ..capture.graph import Boxed, Implementation, SplitGraph
+from ..exc import ForgeError
+from ..kernels.kernel import Kernel
+from ..kernels.region import Region
+from .compiled import CompiledRegion
+from .counts import Counts
+from .guard import Guard, wants_aligned
+from .winner import COMPILED, Winner
+
+
+@dataclass
+class Installer:
+    """Gives each region its winner's guarded callable; None (stock) where there is none or it won't load."""
+
+    winners: Mapping[str, Winner]
+    target: str = "cpu"
+    shadow: int = 2
+    strict: bool = False
+    counts: Counts = field(default_factory=Counts)
+    installed: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+    def build(self, split: SplitGraph) -> Boxed:
+        """The graph with winners in place."""
+        return split.build(self.implement)
+
+    def implement(self, region: Region) -> Implementation | None:
+        winner = self.winners.get(region.hash)
+        if winner is None:
+            return None
+        if winner.kernel == COMPILED:
+            self.installed.add(region.hash)
+            return CompiledRegion(region, self.counts).call
+        if not isinstance(winner.kernel, Kernel):
+            return None
+        try:
+            guard = self._guard(region, winner.kernel)
+        except ForgeError as error:
+            self.counts.miss(f"not built: {error.message}")
+            self.notes.append(f"region {region.hash} stays on PyTorch: {error}")
+            if self.strict:
+                raise
+            return None
+        self.installed.add(region.hash)
+        return guard.call
+
+    def _guard(self, region: Region, kernel: Kernel) -> Guard:
+        target = targets.get(self.target)
+        built = target.build(kernel, region)
+        launch = target.load(built).bind_names((*region.input_names, *region.output_names))
+        return Guard(
+            region,
+            launch,
+            self.counts,
+            shadow=self.shadow,
+            strict=self.strict,
+            aligned=wants_aligned(kernel.source),
+            exclusive=bool(built.plan.workspaces),
+        )
