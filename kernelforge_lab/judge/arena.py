@@ -1,0 +1,111 @@
+"""The memory a kernel is tried in: shared with its runner, poisoned, fenced by canaries. Needs torch."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from .layout import Layout, Place, Slot
+
+if TYPE_CHECKING:
+    import torch
+
+CANARY: Final = 0xC3
+# A is NaN in every floating dtype and -1 in integers; B is a large finite number (1.5e16 in float32).
+POISONS: Final = (0xFF, 0x5A)
+
+
+class Arena:
+    """A memfd holding all places of a layout, with torch views on it.
+
+    The checker's mapping has no closed pages: only the runner meets them.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        import torch
+
+        self.layout = layout
+        self.fd = os.memfd_create("kernelforge-arena")
+        os.ftruncate(self.fd, max(layout.total, 1))
+        self._map = mmap.mmap(self.fd, max(layout.total, 1))
+        self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
+        self._canary = torch.full((64,), CANARY, dtype=torch.uint8)
+        for place in layout.places:
+            for slot in place.slots.values():
+                for low, high in _bands(slot):
+                    self.bytes[low:high] = CANARY
+
+    def close(self) -> None:
+        # The mapping itself lives as long as torch views on it do.
+        os.close(self.fd)
+
+    def raw(self, slot: Slot) -> torch.Tensor:
+        """The slot's storage as bytes."""
+        return self.bytes[slot.start : slot.start + slot.size]
+
+    def tensor(self, slot: Slot) -> torch.Tensor:
+        """The slot as the tensor that its spec describes."""
+        import torch
+
+        from ..kernels.execution import torch_dtype
+
+        spec = slot.spec
+        flat = (
+            self.raw(slot).view(torch_dtype(spec.dtype))
+            if slot.size
+            else torch.empty(0, dtype=torch_dtype(spec.dtype))
+        )
+        return flat.as_strided(spec.shape, spec.strides, spec.offset) if slot.size else flat.view(spec.shape)
+
+    def write_inputs(self, place: Place, storages: Sequence[torch.Tensor]) -> None:
+        """Copy input storages (uint8) into a place."""
+        for slot, data in zip(place.of_kind("input"), storages, strict=True):
+            self.raw(slot).copy_(data)
+
+    def poison(self, place: Place, pattern: int, *, kinds: tuple[str, ...] = ("output", "workspace")) -> None:
+        for kind in kinds:
+            for slot in place.of_kind(kind):
+                self.raw(slot).fill_(pattern)
+
+    def changed_input(self, place: Place, storages: Sequence[torch.Tensor]) -> tuple[Slot, int] | None:
+        """The first input that no longer equals ``storages`` and the byte where it differs."""
+        for slot, data in zip(place.of_kind("input"), storages, strict=True):
+            raw = self.raw(slot)
+            if not equal_bytes(raw, data):
+                return slot, int((raw != data).nonzero()[0])
+        return None
+
+    def broken_band(self, place: Place) -> tuple[Slot, int] | None:
+        """The first tensor whose guard band was written, and by how many bytes outside (negative: before)."""
+        for slot in place.slots.values():
+            for low, high in _bands(slot):
+                if high <= low:
+                    continue
+                wrong = self.bytes[low:high] != CANARY
+                if bool(wrong.any()):
+                    at = low + int(wrong.nonzero()[0])
+                    if at < slot.start:
+                        at = low + int(wrong.nonzero()[-1])
+                        return slot, at - slot.start
+                    return slot, at - (slot.start + slot.size) + 1
+        return None
+
+    def repair_bands(self, place: Place) -> None:
+        for slot in place.slots.values():
+            for low, high in _bands(slot):
+                self.bytes[low:high] = CANARY
+
+
+def equal_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Bitwise equality of two byte tensors; eight bytes at a time (torch compares bytes 8x slower)."""
+    import torch
+
+    whole = a.numel() // 8 * 8
+    words = torch.int64
+    return torch.equal(a[:whole].view(words), b[:whole].view(words)) and torch.equal(a[whole:], b[whole:])
+
+
+def _bands(slot: Slot) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (slot.band_low, slot.start), (slot.start + slot.size, slot.band_high)

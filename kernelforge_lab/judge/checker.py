@@ -1,0 +1,137 @@
+"""The trusted process's work: takes a job through the gates of judging.md and answers with a verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import OrderedDict
+from typing import Final
+
+from .. import targets
+from ..exc import CompileError, KernelSourceError
+from ..kernels.format import parse
+from ..kernels.region import Region
+from ..kernels.stats import InputStats
+from ..targets.base import Built
+from .bench import Bench
+from .candidate import Candidate, CandidateDied, RunnerProcess
+from .checks import Failed
+from .compile_ahead import CompileAhead
+from .job import Job, Limits, Stock
+from .layout import PAGE_BYTES, place_bytes
+from .trial import Trial
+from .verdict import Status, Verdict
+
+_BENCHES_KEPT: Final = 3
+# judging.md: rotate through more than three times the cache that would otherwise serve everything.
+_ROTATE_CACHES: Final = 3
+
+
+class Checker:
+    """Judges jobs for one target, one at a time. Holds the next runner ready (it takes 0.1 s to start)."""
+
+    def __init__(self, target: str, threads: int | None) -> None:
+        import torch
+
+        self.target = targets.get(target, threads=threads)
+        self.device = self.target.device()
+        torch.set_num_threads(self.device.threads)
+        self.compile_ahead = CompileAhead(self.device.threads)
+        self._benches: OrderedDict[str, Bench] = OrderedDict()
+        self._spare: RunnerProcess | None = None
+        self._start_spare()
+
+    def close(self) -> None:
+        self.compile_ahead.close()
+        if self._spare is not None:
+            self._spare.kill()
+
+    def prepare(self, region: Region, stats: tuple[InputStats, ...], limits: Limits, seed: int = 0) -> Stock:
+        """Measure stock for a region, once."""
+        return self._stock(self._bench(region, stats, limits, seed))
+
+    def judge(self, job: Job) -> Verdict:
+        """The verdict; never raises for what a kernel does. Raises NoCompilerError."""
+        begin = time.perf_counter()
+        verdict = self._judge(job)
+        return dataclasses.replace(verdict, seconds=time.perf_counter() - begin)
+
+    def _judge(self, job: Job) -> Verdict:
+        try:
+            atomics = parse(job.kernel.source).atomics
+            built = self.target.build(job.kernel, job.region)
+        except KernelSourceError as error:
+            return Verdict(Status.PARSE_ERROR, str(error))
+        except CompileError as error:
+            return Verdict(Status.COMPILE_ERROR, str(error))
+        facts = Verdict(Status.UNVERIFIED, binary_hash=built.binary_hash, resources=dict(built.resources))
+        if built.foreign:
+            names = ", ".join(built.foreign[:5])
+            evidence = f"the kernel uses {names}: only arithmetic, memory and OpenMP are allowed"
+            return dataclasses.replace(facts, status=Status.REJECTED, evidence=evidence)
+        bench = self._bench(job.region, job.stats, job.limits, job.seed)
+        if bench.refused:
+            return dataclasses.replace(facts, evidence=bench.refused)
+        twin = bench.twins.setdefault(built.binary_hash, job.kernel.hash)
+        if twin != job.kernel.hash and not job.finalist:
+            evidence = f"the same machine code as kernel {twin}"
+            return dataclasses.replace(facts, status=Status.DUPLICATE, evidence=evidence)
+        if 4 * place_bytes(job.region, built.plan.workspaces) > job.limits.memory_bytes:
+            evidence = "its workspaces need more memory than the judge may hold"
+            return dataclasses.replace(facts, evidence=evidence)
+        return self._launch(job, bench, built, facts, atomics=atomics)
+
+    def _launch(self, job: Job, bench: Bench, built: Built, facts: Verdict, *, atomics: bool) -> Verdict:
+        arena = bench.arena(built.plan.workspaces)
+        runner, self._spare = self._spare or RunnerProcess(self.device.threads), None
+        trial: Trial | None = None
+        try:
+            candidate = Candidate(
+                runner, built, arena.layout, arena.fd, threads=self.device.threads, limit_s=bench.call_limit_s
+            )
+            self._start_spare()
+            trial = Trial(job, bench, candidate, arena, atomics=atomics)
+            trial.prove()
+            # Compiling stock takes seconds; a wrong kernel does not wait for it.
+            stock = self._stock(bench)
+            facts = dataclasses.replace(facts, stocks_us=dict(stock.times_us))
+            with self.compile_ahead.paused():
+                self._settle()
+                return trial.time(stock, facts)
+        except (CandidateDied, Failed) as stop:
+            proof = trial.proof if trial else None
+            return dataclasses.replace(
+                facts,
+                status=stop.status,
+                evidence=stop.evidence,
+                checks=dict(proof.checks) if proof else {},
+                max_error=proof.max_error if proof else None,
+            )
+        finally:
+            runner.kill()
+            if self._spare is None:
+                self._start_spare()
+
+    def _stock(self, bench: Bench) -> Stock:
+        return bench.stock(self.compile_ahead)
+
+    def _bench(self, region: Region, stats: tuple[InputStats, ...], limits: Limits, seed: int) -> Bench:
+        found = self._benches.get(region.hash)
+        if found is None:
+            for other in self._benches.values():
+                other.drop_arena()
+            while len(self._benches) >= _BENCHES_KEPT:
+                self._benches.popitem(last=False)
+            rotate = _ROTATE_CACHES * max(self.device.l2_bytes * self.device.threads, PAGE_BYTES)
+            found = Bench(region, stats, seed, limits, rotate_bytes=rotate)
+            self._benches[region.hash] = found
+        self._benches.move_to_end(region.hash)
+        return found
+
+    def _start_spare(self) -> None:
+        self._spare = RunnerProcess(self.device.threads)
+
+    def _settle(self) -> None:
+        """The next runner must not be starting up while this one is timed."""
+        if self._spare is not None:
+            self._spare.wait_ready()
