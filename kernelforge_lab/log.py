@@ -36,6 +36,7 @@ class EventLog:
         self._store = store
         self._clock = clock
         self._events: list[dict[str, Any]] = []
+        self._latest: dict[str, dict[str, Any]] = {}
         self._subscribers: list[Subscriber] = []
         # Reentrant: a warning about the store is itself an event.
         self._lock = threading.RLock()
@@ -45,6 +46,7 @@ class EventLog:
         """A log read back from a store; what is added to it later stays in memory."""
         log = cls(run)
         log._events = list(events)
+        log._latest = {event["kind"]: event for event in events}
         return log
 
     @property
@@ -58,6 +60,11 @@ class EventLog:
         with self._lock:
             return self._events[max(seq, 0) :]
 
+    def latest(self, kind: str) -> dict[str, Any] | None:
+        """The newest event of a kind."""
+        with self._lock:
+            return self._latest.get(kind)
+
     @property
     def is_kept(self) -> bool:
         """Whether events still reach a store."""
@@ -69,6 +76,7 @@ class EventLog:
             data = {**event.as_json(), "seq": len(self._events) + 1, "at_s": self._clock()}
             trouble = self._keep(data)
             self._events.append(data)
+            self._latest[data["kind"]] = data
             self._show(data)
             if trouble:
                 self.emit(Log("warning", trouble))

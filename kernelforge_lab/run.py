@@ -117,7 +117,7 @@ class Run:
     @property
     def state(self) -> str:
         """starting, running, paused, stopping, measuring, finished, stopped or failed."""
-        return self.history.state
+        return str((self.log.latest("run_state") or {"state": "starting"})["state"])
 
     @property
     def history(self) -> History:
@@ -173,7 +173,7 @@ class Run:
 
     @property
     def spent_usd(self) -> float:
-        return float(self.history.meter.get("spent_usd", 0.0))
+        return float((self.log.latest("meter") or {"spent_usd": 0.0})["spent_usd"])
 
     def frame(self) -> pd.DataFrame:
         """Every kernel tried, one row each; see ``History.frame``."""
@@ -254,8 +254,8 @@ class Run:
             if event is not None:
                 self.log.emit(event)
         if self.forged is None or not self.forged.installed:
-            message = self.history.step.get("message")
-            _say(message or "No kernel was faster than stock: the model is unchanged.")
+            step = self.log.latest("step_measured")
+            _say((step and step["message"]) or "No kernel was faster than stock: the model is unchanged.")
             return function
         self.guard_counts()
         return self.forged.model

@@ -18,7 +18,7 @@ def make(names: Iterable[str]) -> list[Proposer]:
 
 def _make(name: str) -> Proposer:
     if name == "templates":
-        from .templates import TemplatesProposer
+        from .templates.proposer import TemplatesProposer
 
         return TemplatesProposer()
     if name == "human":

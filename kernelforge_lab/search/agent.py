@@ -174,7 +174,7 @@ class Agent:
 
     def _say_why_it_ended(self, why: str) -> None:
         for search in self.forest.regions.values():
-            if search.state == "waiting":
+            if search.is_active and search.tree is None:
                 self.bench.close(search, f"not searched: {why}", state="off")
             elif search.is_active:
                 search.reason = f"the run ended: {why}"
@@ -203,7 +203,11 @@ class Agent:
         while not future.done():
             self._controls()
             self._wait()
-        event: Event | None = future.result()
+        try:
+            event: Event | None = future.result()
+        except Exception as error:  # noqa: BLE001 - the winners are proven, whatever the model does
+            self.emit(Log("error", f"the whole model could not be measured: {error!r}"))
+            return f"{_in_words(len(proven))}, but the whole model could not be measured: {error}"
         self.finished = proven
         if event is not None:
             self.emit(event)
@@ -312,7 +316,8 @@ class Agent:
         """Drop what is under way. States stay as they are inside, so that the agent can be started again."""
         self._drop_tasks()
         for search in self.forest.regions.values():
-            if search.state == "waiting":
+            if search.is_active and search.tree is None:
+                search.state = "waiting"
                 self.emit(RegionState(search.hash, "off", f"not searched: {why}"))
             elif search.state in ("searching", "ending", "final"):
                 search.state = "searching" if search.state == "searching" else "ending"

@@ -144,12 +144,20 @@ class Forest:
 
     def choices(self, node: Node) -> tuple[Params, ...]:
         """Parameter combinations to race for a node's kernel; () when there are none or it is tuned."""
-        if node.kernel is None or node.strategy == TUNE or node.kernel.params:
+        if node.kernel is None or node.strategy == TUNE:
             return ()
         try:
             return combinations(parse(node.kernel.source).tunes, self.seed)
         except KernelSourceError:
             return ()
+
+    def settled(self, kernel: Kernel) -> Kernel:
+        """The kernel with every tune line's value written out (the first, where none was chosen)."""
+        try:
+            tunes = parse(kernel.source).tunes
+        except KernelSourceError:
+            return kernel  # the judge will say what is wrong with it
+        return kernel.tuned(**{**{name: values[0] for name, values in tunes.items()}, **dict(kernel.params)})
 
     def twin_by_source(self, kernel: Kernel, node: int) -> int | None:
         """The earlier node with the same text; registers this one when there is none."""

@@ -107,6 +107,7 @@ class Bench:
     ) -> Work:
         """Add a kernel to the tree, judge it unless it has a twin, record the verdict."""
         assert search.tree is not None
+        kernel = self.forest.settled(kernel)
         added = search.tree.add(node, parent, kernel)
         if action:
             added.proposer, added.strategy = action.move

@@ -124,7 +124,7 @@ class FakePool:
         speedup = 0.6 + 2.4 * draw("speed", job.kernel.source, job.region.hash)
         speedup *= 0.8 + 0.4 * draw("tuned", job.kernel.source, job.kernel.params)
         if job.finalist and self.flattering:
-            speedup *= 0.3
+            speedup *= 0.25
         stock_us = self.unit * 80.0
         timing = Timing(stock_us / speedup, "compiled", stock_us, speedup, speedup * 0.98, speedup * 1.02, 40)
         status = Status.FASTER if timing.low > 1 else Status.SLOWER

@@ -312,6 +312,24 @@ def test_the_step_is_measured_with_the_proven_winners() -> None:
     assert of(log, "run_state")[-1]["message"] == "2× faster"
 
 
+def test_a_model_that_cannot_be_measured_does_not_cost_the_winners() -> None:
+    def broken(proven: Any) -> Event:
+        raise ValueError("out of memory")
+
+    agent, log = make(FakePool(), finish=broken)
+    finish(agent)
+    last = of(log, "run_state")[-1]
+    assert last["state"] == "finished" and "could not be measured: out of memory" in last["message"]
+    assert agent.bench.proven
+
+
+def test_parameters_are_written_out_in_every_node() -> None:
+    agent, log = make(FakePool())
+    finish(agent)
+    proposed = [e for e in of(log, "node_added") if e["parent"] is not None and e["strategy"] != "tune"]
+    assert proposed and all(event["params"] == {"BLOCK": 8} for event in proposed)
+
+
 def test_parallel_places_are_filled_without_trying_anything_twice() -> None:
     agent, log = make(FakePool(), parallel=4)
     finish(agent)

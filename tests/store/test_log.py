@@ -50,6 +50,15 @@ def test_since_gives_what_came_later() -> None:
     assert log.since(3) == [] and len(log.since(0)) == 3
 
 
+def test_the_latest_of_a_kind_is_at_hand() -> None:
+    log = EventLog("r")
+    assert log.latest("log") is None
+    log.emit(Log("info", "a"))
+    log.emit(Log("info", "b"))
+    for known in (log, EventLog.of_past("r", log.events)):
+        assert (known.latest("log") or {})["message"] == "b"
+
+
 def test_the_list_handed_out_is_a_copy() -> None:
     log = EventLog("r")
     log.emit(Log("info", "a"))
