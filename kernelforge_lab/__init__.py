@@ -25,6 +25,13 @@ def load_ipython_extension(ipython: Any) -> None:
     magics.load_ipython_extension(ipython)
 
 
+def unload_ipython_extension(ipython: Any) -> None:
+    """Called by ``%unload_ext kernelforge_lab``: stops the runs that cells started."""
+    from .notebook import magics
+
+    magics.unload_ipython_extension(ipython)
+
+
 def _jupyter_labextension_paths() -> list[dict[str, str]]:
     return [{"src": "labextension", "dest": "kernelforge-lab"}]
 

@@ -38,9 +38,9 @@ def roofline(run_or_events: Any) -> alt.LayerChart:
     edge = pd.DataFrame(
         {"intensity": [low, peak / bandwidth, high], "gflops": [low * bandwidth, peak, peak]}
     )
-    x = alt.X("intensity:Q", scale=alt.Scale(type="log"), title="flop per byte")
+    x = alt.X("intensity:Q", scale=alt.Scale(type="log", nice=False), title="flop per byte")
     y = alt.Y("gflops:Q", scale=alt.Scale(type="log"), title="Gflop/s")
-    names = list(_MAKERS)
+    names = [name for name in _MAKERS if name in set(dots["maker"])]
     points = (
         alt.Chart(dots)
         .mark_point(size=60, filled=False)

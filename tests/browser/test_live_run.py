@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import nbformat
 import pytest
-from conftest import Lab, Server
+from .conftest import Lab, Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 START = """
 import fakes
 from kernelforge_lab.notebook import bundle
-run = fakes.FakeRun(delay_s={delay}, trials={trials}).start()
+run = fakes.FakeRun(delay_s={delay}, trials={trials}).play()
 bundle.show(run)
 """
 STATE = ".kf-root .kf-state"

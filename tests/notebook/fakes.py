@@ -10,6 +10,7 @@ from typing import Any
 
 from kernelforge_lab import events as ev
 from kernelforge_lab.log import EventLog
+from kernelforge_lab.run import Run
 
 REGIONS = (
     # title, ops, count, time_us, share, floor_us, input specs, output specs
@@ -191,54 +192,57 @@ def fixture_events(trials: int = 40) -> list[dict[str, Any]]:
     return log.events
 
 
-class FakeRun:
+class FakeRun(Run):
     """Plays the script in a thread, as an agent would; ``delay_s`` between events."""
 
     def __init__(self, *, delay_s: float = 0.0, trials: int = 60, title: str = "gemma4 (small)", hold_at: int | None = None) -> None:
-        self.log = EventLog("fake")
+        super().__init__(log=EventLog("fake"))
         self.calls: list[str] = []
         self._delay_s = delay_s
         self._events = list(script(trials=trials, title=title))
         self._hold_at = hold_at
         self._go = threading.Event()
         self._go.set()
-        self._stop = threading.Event()
+        self._stopped = threading.Event()
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def start(self) -> FakeRun:
-        self._thread = threading.Thread(target=self._play, daemon=True)
+    def play(self) -> FakeRun:
+        self._thread = threading.Thread(target=self._perform, daemon=True)
         self._thread.start()
         return self
 
-    def pause(self) -> None:
+    def pause(self) -> FakeRun:
         self.calls.append("pause")
         self._go.clear()
         self.log.emit(ev.RunState("paused"))
+        return self
 
-    def resume(self) -> None:
+    def resume(self) -> FakeRun:
         self.calls.append("resume")
         self.log.emit(ev.RunState("running"))
         self._go.set()
-
-    def stop(self) -> None:
-        self.calls.append("stop")
-        self._stop.set()
-        self._go.set()
-
-    def wait(self, timeout_s: float | None = None) -> FakeRun:
-        self._done.wait(timeout_s)
         return self
 
-    def _play(self) -> None:
+    def stop(self) -> FakeRun:
+        self.calls.append("stop")
+        self._stopped.set()
+        self._go.set()
+        return self
+
+    def wait(self, timeout: float | None = None) -> FakeRun:
+        self._done.wait(timeout)
+        return self
+
+    def _perform(self) -> None:
         for i, event in enumerate(self._events):
             if i == self._hold_at:
                 self._go.clear()
             while not self._go.wait(0.02):
                 pass
-            if self._stop.is_set():
+            if self._stopped.is_set():
                 self.log.emit(ev.RunState("stopped", "stopped by you"))
                 break
             self.log.emit(event)
-            self._stop.wait(self._delay_s)
+            self._stopped.wait(self._delay_s)
         self._done.set()
