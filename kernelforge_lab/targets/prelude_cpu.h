@@ -31,10 +31,16 @@ static inline float number(uint32_t word) {
 struct kf_bf16 {
   uint16_t bits;
   kf_bf16() = default;
-  kf_bf16(float value) {
+  kf_bf16(float value) : bits(round(value)) {}
+  // `out[i] = value` through this operator vectorises; through a temporary it does not (g++ 12).
+  kf_bf16& operator=(float value) {
+    bits = round(value);
+    return *this;
+  }
+  static uint16_t round(float value) {
     const uint32_t word = kf::bits(value);
     const uint32_t rounded = (word + 0x7fff + ((word >> 16) & 1)) >> 16;
-    bits = uint16_t(value != value ? 0x7fc0u : rounded);
+    return uint16_t(value != value ? 0x7fc0u : rounded);
   }
   operator float() const { return kf::number(uint32_t(bits) << 16); }
 };
@@ -43,14 +49,19 @@ struct kf_bf16 {
 struct kf_f16 {
   uint16_t bits;
   kf_f16() = default;
-  kf_f16(float value) {
+  kf_f16(float value) : bits(round(value)) {}
+  kf_f16& operator=(float value) {
+    bits = round(value);
+    return *this;
+  }
+  static uint16_t round(float value) {
     const uint32_t word = kf::bits(value), size = word & 0x7fffffffu;
     const uint32_t normal = (size + 0xc8000fffu + ((size >> 13) & 1)) >> 13;
     const uint32_t tiny = kf::bits(kf::number(size) + 0.5f) - 0x3f000000u;
     uint32_t half = size < 0x38800000u ? tiny : normal;
     half = size >= 0x477ff000u ? 0x7c00u : half;
     half = size > 0x7f800000u ? 0x7e00u : half;
-    bits = uint16_t(half | ((word >> 16) & 0x8000u));
+    return uint16_t(half | ((word >> 16) & 0x8000u));
   }
   operator float() const {
     const uint32_t size = bits & 0x7fffu;

@@ -82,6 +82,12 @@ def _flips(x: torch.Tensor) -> torch.Tensor:
     return torch.flip(x, (1,)).repeat(2, 1, 3) + F.pad(x.repeat(2, 1, 3), (0, 0, 1, -1), value=2.0)
 
 
+def _interleave(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = x * 2
+    out[:, 1:19:3] = y
+    return out + 1
+
+
 def cases() -> list[Case]:
     bf16, f16, f64 = torch.bfloat16, torch.float16, torch.float64
     n = _normal
@@ -119,6 +125,7 @@ def cases() -> list[Case]:
         Case("mixed_types", _mixed, (torch.arange(-8, 12).view(4, 5), torch.rand(4, 5) > 0.5, n(4, 5, dtype=f64))),
         Case("cat", _deep_cat, (n(3, 5, 4), n(3, 2, 4), n(3, 7, 4))),
         Case("flip_repeat_pad", _flips, (n(2, 5, 3),)),
+        Case("slice_scatter_step", _interleave, (n(4, 24), n(4, 6))),
         Case("transpose", lambda x, y: x.transpose(0, 1).contiguous() + y, (n(70, 45), n(45, 70))),
         Case("sum_all", lambda x: x.sum(), (n(5000),)),
         Case("mean_of_everything", lambda x: (x - x.mean()).abs().mean(), (n(31, 33),)),

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import torch
+from torch.func import functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from kernelforge_lab.capture.canonical import Draft, Specs
@@ -17,7 +18,7 @@ from kernelforge_lab.kernels.region import Region
 def region_of(function: Callable[..., Any], *inputs: torch.Tensor) -> Region:
     """The function's ATen graph as a region; its inputs in the order of first use must be all used."""
     with torch.no_grad():
-        graph = make_fx(function, tracing_mode="fake")(*inputs).graph
+        graph = make_fx(functionalize(function), tracing_mode="fake")(*inputs).graph
     calls = [n for n in graph.nodes if n.op == "call_function"]
     cut = SimpleNamespace(origin={n: n for n in calls}, sinkable=frozenset())
     sheet = Draft(cast(Any, cut), Specs(), frozenset(calls))

@@ -13,7 +13,6 @@ from .placement import place
 from .plan import Segment
 from .tensor import Reduce
 
-_STORED = {"bfloat16": "kf_bf16", "float16": "kf_f16"}
 # Longer expressions get a name: lines stay readable.
 _MAX_INLINE = 90
 
@@ -74,10 +73,9 @@ class Body:
             value = self._short(acc.value)
             self._lines.add(*accumulators[acc.reduce].fold(value, f"({affine_text(acc.place)})", at))
         for store in self._segment.stores:
-            kind = _STORED.get(store.dtype) or C_TYPE[store.dtype]
             value = self.use(store.value)
-            if store.value.dtype != store.dtype:
-                value = f"{kind}({value})"
+            if store.value.dtype != store.dtype and store.dtype in C_TYPE:
+                value = f"{C_TYPE[store.dtype]}({value})"
             self._lines.add(f"{store.buffer}[{self._address(store.buffer, store.address)}] = {value};")
 
     def use(self, node: Expr) -> str:

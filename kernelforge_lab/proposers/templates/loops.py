@@ -12,6 +12,7 @@ from .stages import all_affines
 
 # More boxes than this make the source long for little gain; the rest stays a per-element choice.
 _MAX_BOXES = 12
+_FEW_VALUES = 4
 
 
 def segment_boxes(loops: list[Var], bodies: Iterable[Expr]) -> list[list[Var]]:
@@ -21,10 +22,9 @@ def segment_boxes(loops: list[Var], bodies: Iterable[Expr]) -> list[list[Var]]:
     for body in bodies:
         for node in body.walk():
             if node.op == "less":
-                affine, bound = node.attr
-                point = _threshold(affine, bound)
-                if point is not None and point[0] in ranges:
-                    cuts.setdefault(point[0], set()).add(point[1])
+                for name, point in _thresholds(*node.attr):
+                    if name in ranges:
+                        cuts.setdefault(name, set()).add(point)
     pieces: list[list[Var]] = []
     boxes = 1
     for var in loops:
@@ -37,15 +37,22 @@ def segment_boxes(loops: list[Var], bodies: Iterable[Expr]) -> list[list[Var]]:
     return [list(box) for box in itertools.product(*pieces)]
 
 
-def _threshold(affine: Affine, bound: int) -> tuple[str, int] | None:
-    """(variable, first value at which ``affine < bound`` flips), for one plain variable."""
-    if len(affine.terms) != 1 or not affine.is_plain:
-        return None
-    (var, coef), room = affine.terms[0], bound - affine.const
-    assert isinstance(var, Var)
+def _thresholds(affine: Affine, bound: int) -> Iterator[tuple[str, int]]:
+    """(variable, value from which ``affine < bound`` may differ), for conditions on one variable."""
+    names = {v.name: v for v in affine.variables()}
+    if len(names) != 1:
+        return
+    (var,) = names.values()
+    if not affine.is_plain:
+        # A pattern that repeats (every third element): one box per value while they are few.
+        if var.extent <= _FEW_VALUES:
+            yield from ((var.name, k) for k in range(var.lo + 1, var.hi))
+        return
+    (_, coef), room = affine.terms[0], bound - affine.const
     if coef > 0:
-        return var.name, -(-room // coef)
-    return var.name, (-room) // (-coef) + 1
+        yield var.name, -(-room // coef)
+    else:
+        yield var.name, (-room) // (-coef) + 1
 
 
 def merge_loops(segments: list[Segment], rows: list[Var]) -> list[Var]:

@@ -208,7 +208,16 @@ def _join(parts: list[Tensor], dim: int, shape: tuple[int, ...]) -> Tensor:
 
     left = _join(parts[:half], dim, sized(left_size))
     right = _join(parts[half:], dim, sized(right_size))
-    return Choice(shape, parts[0].dtype, dim, left_size, left, right, left_size)
+    return Choice(
+        shape,
+        parts[0].dtype,
+        lambda i: i[dim],
+        left_size,
+        left,
+        lambda i: i,
+        right,
+        lambda i: (*i[:dim], i[dim] - left_size, *i[dim + 1 :]),
+    )
 
 
 @lowers("constant_pad_nd")
@@ -241,12 +250,23 @@ def _slice_scatter(call: Call) -> Value:
     dim = call.integer(2, "dim", 0) % len(base.shape)
     size = base.shape[dim]
     step = call.integer(5, "step", 1)
-    if step != 1:
-        raise Unsupported("aten.slice_scatter with a step")
     first = call.arg(3, "start")
     start = first if isinstance(first, int) else 0
     start = max(0, min(start + size if start < 0 else start, size))
-    return _overwrite(base, source, dim, start)
+    if step == 1:
+        return _overwrite(base, source, dim, start)
+    end = start + (source.shape[dim] - 1) * step + 1
+    inside = Choice(
+        (*base.shape[:dim], end - start, *base.shape[dim + 1 :]),
+        call.dtype,
+        lambda i: modulo(i[dim], step),
+        1,
+        source,
+        lambda i: (*i[:dim], floordiv(i[dim], step), *i[dim + 1 :]),
+        base,
+        lambda i: (*i[:dim], i[dim] + start, *i[dim + 1 :]),
+    )
+    return _overwrite(base, inside, dim, start)
 
 
 @lowers("select_scatter")

@@ -244,15 +244,21 @@ def _common_loops(batch: list[Stage]) -> list[Var]:
 
 
 def _tile_pair(segments: list[Segment]) -> tuple[str, str] | None:
-    """(store loop, load loop) when the widest load runs along another loop than the store."""
+    """(store loop, load loop) when a load runs contiguously along another loop than the store.
+
+    Only loads that change along the store's loop count: the others are re-read from cache anyway.
+    """
     for segment in segments:
         if not segment.stores or len(segment.loops) < 2:
             continue
         inner = segment.loops[-1].name
-        votes = stride_one_votes(segment)
-        others = {n: w for n, w in votes.items() if n != inner and n in {v.name for v in segment.loops}}
-        if others:
-            return inner, max(others, key=lambda n: others[n])
+        names = {v.name for v in segment.loops} - {inner}
+        for store in segment.stores:
+            for node in store.value.walk():
+                if node.op == "load" and node.attr[1].coefficient(inner) > 1:
+                    for name in names:
+                        if node.attr[1].coefficient(name) == 1:
+                            return inner, name
     return None
 
 

@@ -58,13 +58,14 @@ class View(Tensor):
 
 @dataclass(frozen=True, eq=False)
 class Choice(Tensor):
-    """``yes`` where component ``dim`` of the index is below ``bound``, else ``no`` shifted by ``shift``."""
+    """``yes[yes_at(i)]`` where ``test(i) < bound``, else ``no[no_at(i)]``."""
 
-    dim: int
+    test: Callable[[Index], Affine]
     bound: int
     yes: Tensor
+    yes_at: Callable[[Index], Index]
     no: Tensor
-    shift: int = 0
+    no_at: Callable[[Index], Index]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,24 +192,18 @@ class Evaluator:
         raise TypeError(f"cannot evaluate {type(tensor).__name__}")
 
     def _choose(self, tensor: Choice, index: Index) -> Expr:
-        at = index[tensor.dim]
-        condition = self.build.less(at, tensor.bound)
+        condition = self.build.less(tensor.test(index), tensor.bound)
+        if condition.is_const and condition.attr:
+            return self.value(tensor.yes, tensor.yes_at(index))
         if condition.is_const:
-            return self.value(
-                *((tensor.yes, index) if condition.attr else (tensor.no, _shifted(tensor, index)))
-            )
+            return self.value(tensor.no, tensor.no_at(index))
         # Both branches are computed, so both addresses must be valid whatever the condition says.
-        yes_at = clamp(at, 0, min(tensor.bound, tensor.yes.shape[tensor.dim]) - 1)
-        no = _shifted(tensor, index)
-        no_at = clamp(no[tensor.dim], 0, tensor.no.shape[tensor.dim] - 1)
-        d = tensor.dim
         return self.build.where(
             condition,
-            self.value(tensor.yes, (*index[:d], yes_at, *index[d + 1 :])),
-            self.value(tensor.no, (*no[:d], no_at, *no[d + 1 :])),
+            self.value(tensor.yes, _within(tensor.yes, tensor.yes_at(index))),
+            self.value(tensor.no, _within(tensor.no, tensor.no_at(index))),
         )
 
 
-def _shifted(tensor: Choice, index: Index) -> Index:
-    d = tensor.dim
-    return (*index[:d], index[d] - tensor.shift, *index[d + 1 :])
+def _within(tensor: Tensor, index: Index) -> Index:
+    return tuple(clamp(a, 0, n - 1) for a, n in zip(index, tensor.shape, strict=True))
