@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from ..events import Event, Log, NodeAdded, NodeJudged, RegionState
@@ -194,44 +195,30 @@ class Bench:
         self.emit(event)
 
     def _race(self, search: RegionSearch, node: Node) -> Generator[Future[Any], Any, Kernel | None]:
-        """Quick measurements of a kernel's parameter combinations; None when the present ones win."""
-        assert node.kernel is not None
-        choices = self.forest.choices(node)
-        contest = halving(choices)
-        rung, done = next(contest), 0
-        pending: list[Future[Verdict]] = []
+        """Quick measurements of a kernel's other parameters; None when none of them is faster."""
+        kernel = node.kernel
+        assert kernel is not None
+        others = [params for params in self.forest.choices(node) if params != kernel.params]
+        merits: dict[Params, float | None] = {}
+        contest = halving(others)
         try:
+            rung = next(contest)
             while True:
-                kernels = [node.kernel.tuned(**dict(params)) for params in rung.combinations]
-                pending = [
-                    self.judge.submit(self._job(search, kernel, self.forest.seed + rung.number, quick=True))
-                    for kernel in kernels
-                ]
-                merits: list[float | None] = []
-                for future in pending:
-                    done += 1
-                    self.doing = f"{search.item.region.title}: tuning {done}"
-                    verdict: Verdict = yield future
+                for params in rung.combinations:
+                    done = min(len(merits) + 1, len(others))
+                    self.doing = f"{search.item.region.title}: tuning {done} of {len(others)}"
+                    seed = self.forest.seed + rung.number
+                    job = self._job(search, kernel.tuned(**dict(params)), seed, quick=True)
+                    verdict: Verdict = yield self.judge.submit(job)
                     search.busy_s += verdict.seconds
                     timing = verdict.timing if verdict.status.is_correct else None
-                    merits.append(timing.speedup if timing else None)
-                rung = contest.send(merits)
+                    merits[params] = timing.speedup if timing else None
+                rung = contest.send([merits[params] for params in rung.combinations])
         except StopIteration as end:
             winner: Params | None = end.value
-        finally:
-            for future in pending:
-                future.cancel()
-        if winner is None or winner == choices[0]:
+        if winner is None or (merits[winner] or 0.0) <= (node.speedup or 0.0):
             return None
-        return Kernel(
-            node.kernel.source,
-            node.kernel.region,
-            node.kernel.target,
-            winner,
-            node.proposer,
-            TUNE,
-            node.kernel.idea,
-        )
+        return replace(kernel, params=winner, proposer=node.proposer, strategy=TUNE)
 
     def _ask(self, search: RegionSearch, parent: Node, action: Action) -> Ask:
         assert search.tree is not None
