@@ -75,8 +75,8 @@ class Pump:
         with self._lock:
             if context is not None:
                 self._context = context
-            behind = self._sent if self._resend_from is None else self._resend_from
-            self._resend_from = min(have, behind)
+            # Of several views, the one that lacks most decides; the others skip what they have.
+            self._resend_from = have if self._resend_from is None else min(have, self._resend_from)
         self._notify()
 
     def post(self, message: Json) -> None:
@@ -120,16 +120,17 @@ class Pump:
 
     def _tick(self, tick: int) -> None:
         with self._lock:
-            start = self._sent if self._resend_from is None else min(self._resend_from, self._sent)
-            again = self._resend_from is not None
-            self._resend_from = None
+            wanted, self._resend_from = self._resend_from, None
+        # A view that claims more than there is shows another run (of a kernel before this one).
+        reset = wanted is not None and wanted > self._sent
+        start = 0 if reset else self._sent if wanted is None else wanted
         events = self._log.since(start)
         fresh = events[self._sent - start :]
         for event in fresh:
             self._summary.add(event)
         self._sent = start + len(events)
-        if events or again:
-            self._in_context(lambda: self._sink.send_message(wire.batch(events, start)))
+        if events or reset:
+            self._in_context(lambda: self._sink.send_message(wire.batch(events, start, reset=reset)))
         while self._outbox:
             message = self._outbox.popleft()
             self._in_context(lambda message=message: self._sink.send_message(message))

@@ -70,11 +70,14 @@ def _affordable(events: Sequence[Json], total_chars: int | None, prefer: Collect
     return fits
 
 
-def batch(events: Sequence[Json], have: int) -> Json:
-    """A message that takes a view from ``have`` events to all of ``events`` (those after ``have``)."""
+def batch(events: Sequence[Json], have: int, *, reset: bool = False) -> Json:
+    """A message that takes a view from ``have`` events to all of ``events`` (those after ``have``).
+
+    With ``reset`` the view first forgets what it holds.
+    """
     return {
         "v": VERSION,
-        "kind": "events",
+        "kind": "reset" if reset else "events",
         "from": have,
         "to": have + len(events),
         "events": pack(events),

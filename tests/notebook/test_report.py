@@ -1,0 +1,98 @@
+"""Reports, pictures, charts and bundles: complete, self-contained, and deaf to what a proposer wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from kernelforge_lab import events as ev
+from kernelforge_lab.log import EventLog
+from kernelforge_lab.notebook import bundle, charts, picture
+from kernelforge_lab.notebook.report import report
+from kernelforge_lab.notebook.summary import Summary
+
+from .fakes import FakeRun, fixture_events
+
+EVIL = "</script><img src=x onerror=alert(1)><!--"
+
+
+@pytest.fixture
+def events() -> list[dict[str, Any]]:
+    return fixture_events()
+
+
+def evil_events() -> list[dict[str, Any]]:
+    """A run whose every free text tries to become markup."""
+    events = json.loads(json.dumps(fixture_events(20)))
+    for event in events:
+        for name in ("title", "device", "source", "idea", "reason", "message"):
+            if isinstance(event.get(name), str):
+                event[name] = EVIL
+        if event["kind"] == "run_started":
+            event["uncaptured"], event["advice"] = [EVIL], EVIL
+            for region in event["regions"]:
+                region["title"] = EVIL
+        if event["kind"] == "node_judged":
+            event["verdict"]["evidence"] = EVIL
+    return events
+
+
+def test_the_report_holds_the_whole_run_and_fetches_nothing(events: list[dict[str, Any]]) -> None:
+    html = report(events)
+    data = json.loads(re.search(r'id="kf-run">(.*?)</script>', html, re.S)[1])  # type: ignore[index]
+    assert Summary(data["events"]).as_json() == Summary(events).as_json()
+    assert "1.34× (1.31–1.37)" in html and "no better kernel in 8 tries" in html
+    assert not re.search(r'(?:src|href)="(?!data:)', html.split('id="kf-run"')[0])
+
+
+def test_text_of_proposers_never_becomes_markup() -> None:
+    html = report(evil_events())
+    assert "<img src=x" not in html
+    assert html.count("</script>") == 2
+    assert "<img src=x" not in bundle.html(Summary(evil_events()))
+    assert "<img" not in picture.svg(Summary(evil_events()))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 12])
+def test_unfinished_runs_have_a_report_too(events: list[dict[str, Any]], count: int) -> None:
+    assert report(events[:count]).startswith("<!doctype html>")
+    assert picture.svg(Summary(events[:count])).endswith("</svg>")
+
+
+def test_a_run_without_gain_says_so() -> None:
+    log = EventLog("r")
+    for event in ev.Log("info", "x"), ev.RunState("finished", "everything is at the roof"):
+        log.emit(event)
+    html = report(log.events)
+    assert "no gain" in html and "everything is at the roof" in html
+
+
+def test_the_bundle_has_a_form_for_every_front_end(events: list[dict[str, Any]]) -> None:
+    run = FakeRun().play().wait()
+    data = bundle.mimebundle(run)
+    assert set(data) == {bundle.RUN_MIME, bundle.WIDGET_MIME, "text/html", "text/plain"}
+    assert data[bundle.RUN_MIME]["model_id"] == data[bundle.WIDGET_MIME]["model_id"]
+    assert "data:image/png;base64," in data["text/html"]
+    assert not re.search(r"<(script|style|link)", data["text/html"])
+    json.dumps(data)
+
+
+def test_a_run_has_one_widget_however_often_it_is_shown() -> None:
+    run = FakeRun()
+    assert bundle.widget_of(run) is bundle.widget_of(run)
+    assert bundle.widget_of(run) is not bundle.widget_of(FakeRun())
+
+
+@pytest.mark.parametrize("make", [charts.roofline, charts.progress, charts.breakdown])
+def test_charts_are_valid_vega_lite_with_titled_axes(events: list[dict[str, Any]], make: Any) -> None:
+    spec = json.dumps(make(events).to_dict())
+    assert "gemma4 (small)" in spec and '"title"' in spec
+
+
+def test_the_breakdown_adds_up_to_what_was_captured(events: list[dict[str, Any]]) -> None:
+    started = Summary(events).started
+    total = sum(r["share"] for r in started["regions"]) + sum(v["share"] for v in started["vendor"])
+    frame = charts.breakdown(events).data
+    assert frame["share"].sum() == pytest.approx(total)
