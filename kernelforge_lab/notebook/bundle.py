@@ -89,6 +89,8 @@ def _source_html(summary: Summary, region: RegionRecord) -> str:
     assert region.best is not None
     node = summary.nodes[region.best]
     interval = f" ({region.low:.2f}–{region.high:.2f})" if region.low and region.high else ""
-    title = f"{region.info['title']} ×{region.info['count']}: {gain(region):.2f}×{interval} by {node.proposer}"
+    title = (
+        f"{region.info['title']} ×{region.info['count']}: {gain(region):.2f}×{interval} by {node.proposer}"
+    )
     source = node.source[:_HTML_SOURCE_CHARS]
     return f"<details><summary>{escape(title)}</summary><pre>{escape(source)}</pre></details>"

@@ -35,9 +35,9 @@ def run_cell(shell: Any, cell: str) -> CellResult:
     namespace = shell.user_ns
     value = None
     with notice_calls() as calls:
-        exec(shell.compile(tree, name, "exec"), namespace)
+        exec(shell.compile(tree, name, "exec"), namespace)  # noqa: S102 - the person's own cell
         if last is not None:
-            value = eval(shell.compile(ast.Expression(last.value), name, "eval"), namespace)
+            value = eval(shell.compile(ast.Expression(last.value), name, "eval"), namespace)  # noqa: S307
     return CellResult(value, cell.rstrip().endswith(";"), calls, defines)
 
 

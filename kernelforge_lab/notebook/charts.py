@@ -25,8 +25,8 @@ _MAKERS: Final = {
 _GREEN: Final = "#00805c"
 
 
-def roofline(run_or_events: Any) -> alt.LayerChart:
-    """Arithmetic intensity (flop per byte) against achieved rate (Gflop/s), log–log, under the measured roofs."""
+def roofline(run_or_events: Any) -> alt.LayerChart | alt.FacetChart:
+    """Flop per byte against Gflop/s, log–log, every kernel under the measured roofs."""
     summary = _summary(run_or_events)
     dots = pd.DataFrame(
         _dots(summary), columns=["region", "node", "maker", "status", "intensity", "gflops", "kernel_us"]
@@ -35,9 +35,7 @@ def roofline(run_or_events: Any) -> alt.LayerChart:
     bandwidth, peak = roofs.get("bandwidth_gbps", 1.0), roofs.get("gflops", 1.0)
     low = min([*dots["intensity"], peak / bandwidth]) / 2
     high = max([*dots["intensity"], peak / bandwidth]) * 2
-    edge = pd.DataFrame(
-        {"intensity": [low, peak / bandwidth, high], "gflops": [low * bandwidth, peak, peak]}
-    )
+    edge = pd.DataFrame({"intensity": [low, peak / bandwidth, high], "gflops": [low * bandwidth, peak, peak]})
     x = alt.X("intensity:Q", scale=alt.Scale(type="log", nice=False), title="flop per byte")
     y = alt.Y("gflops:Q", scale=alt.Scale(type="log"), title="Gflop/s")
     names = [name for name in _MAKERS if name in set(dots["maker"])]
@@ -48,10 +46,14 @@ def roofline(run_or_events: Any) -> alt.LayerChart:
             x=x,
             y=y,
             color=alt.Color(
-                "maker:N", scale=alt.Scale(domain=names, range=[_MAKERS[n][0] for n in names]), title="made by"
+                "maker:N",
+                scale=alt.Scale(domain=names, range=[_MAKERS[n][0] for n in names]),
+                title="made by",
             ),
             shape=alt.Shape(
-                "maker:N", scale=alt.Scale(domain=names, range=[_MAKERS[n][1] for n in names]), title="made by"
+                "maker:N",
+                scale=alt.Scale(domain=names, range=[_MAKERS[n][1] for n in names]),
+                title="made by",
             ),
             tooltip=["region", "node", "maker", "status", "kernel_us", "gflops"],
         )
@@ -61,8 +63,8 @@ def roofline(run_or_events: Any) -> alt.LayerChart:
     return alt.layer(line, points).properties(title=title, width=520, height=320)
 
 
-def progress(run_or_events: Any, by: str = "trials") -> alt.LayerChart:
-    """Step speed-up so far against ``trials``, ``time`` (s) or ``dollars``, with the ceiling and the measured step."""
+def progress(run_or_events: Any, by: str = "trials") -> alt.LayerChart | alt.FacetChart:
+    """Step speed-up so far by ``trials``, ``time`` (s) or ``dollars``; the ceiling and the measured step."""
     fields = {
         "trials": ("trial", "kernels judged"),
         "time": ("at_s", "seconds"),
@@ -111,7 +113,9 @@ def breakdown(run_or_events: Any) -> alt.Chart:
     for region in summary.ranked:
         share = region.info["share"]
         won = 1 - 1 / gain(region)
-        most = 1 - 1 / region.info["ceiling"] if region.info["eligible"] and region.info["ceiling"] > 1 else 0.0
+        most = (
+            1 - 1 / region.info["ceiling"] if region.info["eligible"] and region.info["ceiling"] > 1 else 0.0
+        )
         possible = max(0.0, most - won)
         name = f"{region.info['title']} ×{region.info['count']}"
         values = (share * won, share * possible, share * (1 - won - possible))
@@ -120,18 +124,21 @@ def breakdown(run_or_events: Any) -> alt.Chart:
     frame = pd.DataFrame(rows, columns=["region", "part", "share"])
     frame["order"] = frame["part"].map({part: i for i, part in enumerate(parts)})
     colours = [_GREEN, "#8fcdb5", "#c3cad0", "#e6e9ec"]
-    return (
+    chart: alt.Chart = (
         alt.Chart(frame)
         .mark_bar()
         .encode(
             x=alt.X("sum(share):Q", title="share of the step", axis=alt.Axis(format="%")),
-            y=alt.Y("region:N", sort=alt.EncodingSortField("share", op="sum", order="descending"), title=None),
+            y=alt.Y(
+                "region:N", sort=alt.EncodingSortField("share", op="sum", order="descending"), title=None
+            ),
             color=alt.Color("part:N", scale=alt.Scale(domain=parts, range=colours), title=None),
             order="order:Q",
             tooltip=["region", "part", alt.Tooltip("share:Q", format=".1%")],
         )
         .properties(title=summary.title, width=520)
     )
+    return chart
 
 
 def _summary(run_or_events: Any) -> Summary:
@@ -170,6 +177,6 @@ def _work(info: dict[str, Any]) -> tuple[float, float]:
 
 # As in js/core/roofline.ts.
 _FREE: Final = frozenset(
-    "view unsafe_view t transpose permute unsqueeze squeeze expand slice select alias to_copy clone cat stack "
-    "where copy full zeros ones arange embedding".split()
+    "view unsafe_view t transpose permute unsqueeze squeeze expand slice select alias to_copy clone "
+    "cat stack where copy full zeros ones arange embedding".split()
 )

@@ -34,6 +34,8 @@ _HELP: Final = (
 class ForgeMagics(Magics):
     """The magics and the runs they started, newest last."""
 
+    shell: Any  # traitlets knows it as optional; magics exist only inside a shell
+
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self.runs: list[Run] = []
@@ -46,7 +48,11 @@ class ForgeMagics(Magics):
     @argument("--trials", type=int, help="judge at most this many kernels (default 60)")
     @argument("--minutes", type=float, help="stop after this time (default 5)")
     @argument("--budget-usd", type=float, help="dollars that paid proposers may spend (default 0)")
-    @argument("--proposer", action="append", help="who writes kernels: templates, llm (repeat or separate by commas)")
+    @argument(
+        "--proposer",
+        action="append",
+        help="who writes kernels: templates, llm (repeat or separate by commas)",
+    )
     @argument("--seed", type=int, help="makes every choice reproducible (default 0)")
     @argument("--regions", help="search only these: hashes or op names, separated by commas")
     @argument("--wait", dest="wait", action="store_const", const=True, help="return when the run has ended")
@@ -165,8 +171,8 @@ def start(call: ModelCall, options: Options) -> Run:
     """Start a run on a noticed call."""
     if call.autocast is not None:
         print(
-            f"kernelforge: the cell used autocast ({call.autocast.device}, {call.autocast.dtype}), which is not "
-            "captured yet: kernels are searched for the call without it.",
+            f"kernelforge: the cell used autocast ({call.autocast.device}, {call.autocast.dtype}), which "
+            "is not captured yet: kernels are searched for the call without it.",
             file=sys.stderr,
         )
     return Run(options).start(call.module, call.args, call.kwargs)

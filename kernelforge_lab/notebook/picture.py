@@ -27,9 +27,11 @@ def svg(summary: Summary) -> str:
     height = 96 + _ROW * len(rows) + 34
     font = "font-family='Liberation Sans, Helvetica, Arial, sans-serif'"
     parts = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{height}' "
-        f"viewBox='0 0 {WIDTH} {height}' {font} font-size='13'>",
-        f"<rect x='.5' y='.5' width='{WIDTH - 1}' height='{height - 1}' rx='8' fill='#fff' stroke='{_LINE}'/>",
+        (
+            f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{height}' "
+            f"viewBox='0 0 {WIDTH} {height}' {font} font-size='13'>"
+        ),
+        _rect(0.5, 0.5, WIDTH - 1, height - 1, f"rx='8' fill='#fff' stroke='{_LINE}'"),
         *_headline(summary),
         *(part for i, row in enumerate(rows) for part in _bar(row, 96 + i * _ROW, widest)),
         *_legend(height - 18),
@@ -84,16 +86,18 @@ def _headline(summary: Summary) -> list[str]:
     started = summary.started
     where = " · ".join(filter(None, (started.get("target"), started.get("device"))))
     step = summary.step
-    lines = [
-        f"<text x='20' y='32' font-size='15' font-weight='bold' fill='{_INK}'>{_cut(summary.title, 40)}</text>",
-        f"<text x='{WIDTH - 20}' y='32' text-anchor='end' fill='{_QUIET}'>{_cut(where, 60)} · {summary.state}</text>",
-        f"<text x='20' y='60' font-size='20' font-weight='bold' fill='{_INK}'>{_cut(summary.how_good(), 60)}</text>",
-    ]
     note = f"ceiling {summary.ceiling:.2f}×" if summary.ceiling else ""
     if step:
-        note = f"{step['stock_ms']:.1f} → {step['forged_ms']:.1f} ms per step against {step['stock']} · {note}"
-    lines.append(f"<text x='20' y='80' fill='{_QUIET}'>{_cut(note, 100)}</text>")
-    return lines
+        note = (
+            f"{step['stock_ms']:.1f} → {step['forged_ms']:.1f} ms per step against {step['stock']} · {note}"
+        )
+    right = WIDTH - 20
+    return [
+        _text(20, 32, summary.title, 40, f"font-size='15' font-weight='bold' fill='{_INK}'"),
+        _text(right, 32, f"{where} · {summary.state}", 70, f"text-anchor='end' fill='{_QUIET}'"),
+        _text(20, 60, summary.how_good(), 60, f"font-size='20' font-weight='bold' fill='{_INK}'"),
+        _text(20, 80, note, 100, f"fill='{_QUIET}'"),
+    ]
 
 
 def _bar(row: _Row, y: int, widest: float) -> list[str]:
@@ -101,34 +105,39 @@ def _bar(row: _Row, y: int, widest: float) -> list[str]:
     width = max(2.0, share / widest * _BAR)
     fill = _SHARE if gained >= 0 else _VENDOR
     ink = _INK if gained >= 0 else _QUIET
+    won = width * max(0.0, gained)
     parts = [
-        f"<text x='20' y='{y + 20}' fill='{ink}'>{_cut(title, 42)}</text>",
-        f"<rect x='{_LEFT}' y='{y + 9}' width='{width:.1f}' height='14' rx='2' fill='{fill}'/>",
+        _text(20, y + 20, title, 42, f"fill='{ink}'"),
+        _rect(_LEFT, y + 9, width, 14, f"rx='2' fill='{fill}'"),
     ]
-    if gained > 0:
-        parts.append(
-            f"<rect x='{_LEFT}' y='{y + 9}' width='{width * gained:.1f}' height='14' rx='2' fill='{_GAINED}'/>"
-        )
+    if won > 0:
+        parts.append(_rect(_LEFT, y + 9, won, 14, f"rx='2' fill='{_GAINED}'"))
     if possible > 0:
-        parts.append(
-            f"<rect x='{_LEFT + width * max(0.0, gained):.1f}' y='{y + 9.5}' width='{width * possible:.1f}' "
-            f"height='13' fill='{_POSSIBLE}' stroke='{_GAINED}'/>"
-        )
-    parts += [
-        f"<text x='{_LEFT + _BAR + 50}' y='{y + 20}' text-anchor='end' fill='{ink}'>{100 * share:.1f}%</text>",
-        f"<text x='{_LEFT + _BAR + 62}' y='{y + 20}' fill='{_QUIET}'>{_cut(note, 12)}</text>",
-    ]
+        style = f"fill='{_POSSIBLE}' stroke='{_GAINED}'"
+        parts.append(_rect(_LEFT + won, y + 9.5, width * possible, 13, style))
+    end = _LEFT + _BAR
+    parts.append(_text(end + 50, y + 20, f"{100 * share:.1f}%", 8, f"text-anchor='end' fill='{ink}'"))
+    parts.append(_text(end + 62, y + 20, note, 12, f"fill='{_QUIET}'"))
     return parts
 
 
 def _legend(y: int) -> list[str]:
-    parts, x = [], _LEFT
+    parts: list[str] = []
+    x = _LEFT
     for label, fill in (("gained", _GAINED), ("still possible", _POSSIBLE), ("at the roof", _SHARE)):
         stroke = f" stroke='{_GAINED}'" if fill == _POSSIBLE else ""
-        parts.append(f"<rect x='{x}' y='{y - 9}' width='14' height='9' rx='2' fill='{fill}'{stroke}/>")
-        parts.append(f"<text x='{x + 20}' y='{y}' font-size='11' fill='{_QUIET}'>{label}</text>")
+        parts.append(_rect(x, y - 9, 14, 9, f"rx='2' fill='{fill}'{stroke}"))
+        parts.append(_text(x + 20, y, label, 40, f"font-size='11' fill='{_QUIET}'"))
         x += 38 + 6 * len(label)
     return parts
+
+
+def _rect(x: float, y: float, width: float, height: float, style: str) -> str:
+    return f"<rect x='{x:.1f}' y='{y:.1f}' width='{width:.1f}' height='{height:.1f}' {style}/>"
+
+
+def _text(x: float, y: float, text: str, longest: int, style: str) -> str:
+    return f"<text x='{x:g}' y='{y:g}' {style}>{_cut(text, longest)}</text>"
 
 
 def _cut(text: str, longest: int) -> str:

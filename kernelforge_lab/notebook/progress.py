@@ -42,8 +42,9 @@ class Narrator:
     def _started(self, event: Json) -> Iterator[str]:
         count = sum(r["eligible"] for r in event["regions"])
         yield (
-            f"{event['title']} on {event['target']} ({event['device']}): one step takes {event['step_ms']:.1f} ms, "
-            f"{count} regions to search, ceiling {event['ceiling']:.2f}×"
+            f"{event['title']} on {event['target']} ({event['device']}): "
+            f"one step takes {event['step_ms']:.1f} ms, {count} regions to search, "
+            f"ceiling {event['ceiling']:.2f}×"
         )
         if event["advice"]:
             yield event["advice"]
@@ -66,7 +67,8 @@ class Narrator:
         eta = f", about {_clock(event['eta_s'])} left" if event["eta_s"] is not None else ""
         money = f", ${event['spent_usd']:.2f} spent" if event["spent_usd"] else ""
         trials = f"{event['trials']}/{event['trials_max']}"
-        yield f"  {_clock(event['elapsed_s'])}: {trials} kernels judged{eta}{money}; {self.summary.how_good()}"
+        so_far = f"{trials} kernels judged{eta}{money}; {self.summary.how_good()}"
+        yield f"  {_clock(event['elapsed_s'])}: {so_far}"
 
     def _step(self, event: Json) -> Iterator[str]:
         equal = "outputs equal" if event["equal"] else "outputs differ"
@@ -78,7 +80,7 @@ class Narrator:
 
 
 def follow(run: Any, write: Callable[[str], None] = print) -> None:
-    """Print the run's progress until it ends, in the calling thread. KeyboardInterrupt propagates; the run goes on."""
+    """Print the run's progress until it ends. KeyboardInterrupt propagates; the run goes on."""
     events: queue.SimpleQueue[Json] = queue.SimpleQueue()
     unsubscribe = run.log.subscribe(events.put)
     narrator = Narrator()

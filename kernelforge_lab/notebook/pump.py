@@ -10,6 +10,7 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Protocol
 
 from . import wire
@@ -132,8 +133,7 @@ class Pump:
         if events or reset:
             self._in_context(lambda: self._sink.send_message(wire.batch(events, start, reset=reset)))
         while self._outbox:
-            message = self._outbox.popleft()
-            self._in_context(lambda message=message: self._sink.send_message(message))
+            self._in_context(partial(self._sink.send_message, self._outbox.popleft()))
         final = self._summary.is_final
         if tick % SUMMARY_INTERVAL_TICKS == 0 or any(e["kind"] == "run_state" for e in fresh):
             self._in_context(lambda: self._sink.show_summary(self._summary))

@@ -41,9 +41,10 @@ def report(run_or_events: Any) -> str:
         vendor=sorted(summary.started.get("vendor", ()), key=lambda v: -v["share"]),
         winners=[_certificate(r, node) for r, node in _won(summary)],
         environment=list(_environment(summary)),
-        picture=Markup(picture.img_tag(summary)),
-        css=Markup((_STATIC / "widget.css").read_text("utf-8")),
-        js=Markup((_STATIC / "report.js").read_text("utf-8")),
+        # Ours, or escaped by us: the only text that reaches the page unescaped.
+        picture=Markup(picture.img_tag(summary)),  # noqa: S704
+        css=Markup((_STATIC / "widget.css").read_text("utf-8")),  # noqa: S704
+        js=Markup((_STATIC / "report.js").read_text("utf-8")),  # noqa: S704
         data=script_json(wire.saved(events, each_chars=None)),
     )
 
@@ -53,7 +54,7 @@ def script_json(data: Any) -> Markup:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
+    return Markup(text)  # noqa: S704 - see above
 
 
 def _won(summary: Summary) -> list[tuple[RegionRecord, NodeRecord]]:
@@ -88,7 +89,9 @@ def _certificate(region: RegionRecord, node: NodeRecord) -> Json:
     verdict = node.verdict
     facts: list[tuple[str, str]] = [("region", region.hash), ("inputs", ", ".join(region.info["inputs"]))]
     if verdict is not None:
-        facts.append(("checks", ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in verdict.checks.items())))
+        facts.append(
+            ("checks", ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in verdict.checks.items()))
+        )
         if verdict.max_error is not None:
             facts.append(("largest error", f"{verdict.max_error:.3g} of what is allowed"))
         if verdict.timing is not None:

@@ -76,7 +76,7 @@ class Summary(History):
         Gains count against best stock, so where that is faster than eager the step does better than this.
         """
         saved = sum(r.info["share"] * (1 - 1 / gain(r)) for r in self.regions.values())
-        return 1 / max(1e-9, 1 - saved)
+        return float(1 / max(1e-9, 1 - saved))
 
     @property
     def best_nodes(self) -> set[int]:

@@ -85,7 +85,7 @@ class RunWidget(anywidget.AnyWidget):
             self._on_finish(summary)
 
     # ---- messages from the view: on the main thread or a kernel subshell; tiny and thread-safe ----
-    def _on_message(self, _widget: Any, content: Json, _buffers: Any) -> None:
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         kind = content.get("kind") if isinstance(content, dict) else None
         run = self._run()
         if kind == "hello":

@@ -39,12 +39,15 @@ def pack(
                 continue
             kept_spent = event["spent_usd"]
         elif event["kind"] == "node_added" and event["source"]:
-            event = _slim(event, each_chars, fits, first_with)
+            out.append(_slim(event, each_chars, fits, first_with))
+            continue
         out.append(event)
     return out
 
 
-def _slim(event: Json, each_chars: int | None, fits: Collection[str] | None, first_with: dict[str, int]) -> Json:
+def _slim(
+    event: Json, each_chars: int | None, fits: Collection[str] | None, first_with: dict[str, int]
+) -> Json:
     source = event["source"]
     chars = len(source)
     owner = first_with.setdefault(source, event["node"])

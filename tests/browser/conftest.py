@@ -38,7 +38,11 @@ class Server:
     def write(self, name: str, *cells: str) -> str:
         """A notebook with these code cells; returns its path for ``Lab.open``."""
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
-        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook.metadata["kernelspec"] = {
+            "name": "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        }
         nbformat.write(notebook, self.root / name)
         return name
 
@@ -66,7 +70,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "IPYTHONDIR": str(base / "ipy"),
     }
     command = [
-        *(sys.executable, "-m", "jupyter", "lab", "--allow-root", "--no-browser", "--config", str(base / "config.py")),
+        *(
+            sys.executable,
+            "-m",
+            "jupyter",
+            "lab",
+            "--allow-root",
+            "--no-browser",
+            "--config",
+            str(base / "config.py"),
+        ),
         *(f"--ServerApp.port={port}", "--ServerApp.ip=127.0.0.1"),
         f"--LabServerApp.extra_labextensions_path={extensions}",
     ]
@@ -112,7 +125,7 @@ class Lab:
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
     def open(self, notebook: str) -> Lab:
-        workspace = f"{notebook.split('.')[0]}-{time.monotonic_ns()}"
+        workspace = f"{notebook.split('.', maxsplit=1)[0]}-{time.monotonic_ns()}"
         self.page.goto(f"{self.server.url}/lab/workspaces/{workspace}/tree/{notebook}?reset")
         self.page.wait_for_function("window.jupyterapp && window.jupyterapp.started")
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import nbformat
 import pytest
+
 from .conftest import Lab, Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -41,7 +42,9 @@ def test_clicking_a_node_and_a_region_shows_their_source_and_verdict(server: Ser
     lab.run_all()
     lab.page.wait_for_function(f"document.querySelector('{STATE}')?.textContent === 'finished'")
     lab.page.locator(".kf-region", has_text="q_norm·rope").click()
-    lab.page.wait_for_function("document.querySelector('.kf-tree-region').textContent.startsWith('q_norm·rope')")
+    lab.page.wait_for_function(
+        "document.querySelector('.kf-tree-region').textContent.startsWith('q_norm·rope')"
+    )
     first = lab.page.locator(".kf-node-title").inner_text()
     lab.page.locator(".kf-stage canvas").focus()
     lab.page.keyboard.press("ArrowUp")
@@ -88,7 +91,9 @@ def test_a_reload_brings_the_whole_run_back(server: Server, lab: Lab) -> None:
     lab.reload()
     lab.page.wait_for_selector(STATE)
     lab.page.wait_for_function(f"parseInt(document.querySelector('.kf-far').textContent) > {before}")
-    lab.page.wait_for_function(f"document.querySelector('{STATE}').textContent === 'finished'", timeout=60_000)
+    lab.page.wait_for_function(
+        f"document.querySelector('{STATE}').textContent === 'finished'", timeout=60_000
+    )
     assert judged(lab) == 300
 
 

@@ -67,7 +67,9 @@ extern "C" void add_rms_norm(const float* in0, const float* in1, const float* in
 def region_json(index: int) -> dict[str, Any]:
     title, ops, count, time_us, share, floor_us = REGIONS[index]
     lines = [f"  t{i} = aten.{op}(in0) : f32[512,2304]" for i, op in enumerate(ops)]
-    text = "\n".join(["region(in0: f32[512,2304], in1: f32[512,2304]) {", *lines, f"  return t{len(ops) - 1}", "}"])
+    text = "\n".join(
+        ["region(in0: f32[512,2304], in1: f32[512,2304]) {", *lines, f"  return t{len(ops) - 1}", "}"]
+    )
     eligible = "scatter" not in title
     return {
         "hash": f"{index:02d}f0c1e2a3b4",
@@ -101,7 +103,9 @@ def verdict(status: str, evidence: str, kernel_us: float, stock_us: float, speed
     return {
         "status": status,
         "evidence": evidence,
-        "checks": {"values": 24, "special_values": 8, "guard_bands": 6, "fresh_seeds": 3} if correct else {"values": 2},
+        "checks": {"values": 24, "special_values": 8, "guard_bands": 6, "fresh_seeds": 3}
+        if correct
+        else {"values": 2},
         "max_error": 0.42 if correct else None,
         "timing": timing if correct else None,
         "stocks_us": {"eager": round(stock_us * 1.6, 2), "compile": stock_us} if correct else {},
@@ -157,7 +161,16 @@ def script(seed: int = 0, trials: int = 60, title: str = "gemma4 (small)") -> It
         parent = roots[name] if len(parents) < 3 or rng.random() < 0.12 else rng.choice(parents)
         proposer = "templates" if len(nodes[name]) < 3 else rng.choice(("templates", "llm", "llm", "human"))
         idea = rng.choice(IDEAS[proposer])
-        yield ev.NodeAdded(node, name, parent, proposer, idea, idea, source(idea, rng.choice((4, 8, 16))), {"ROWS_PER_THREAD": rng.choice((1, 2, 4))})
+        yield ev.NodeAdded(
+            node,
+            name,
+            parent,
+            proposer,
+            idea,
+            idea,
+            source(idea, rng.choice((4, 8, 16))),
+            {"ROWS_PER_THREAD": rng.choice((1, 2, 4))},
+        )
         if rng.random() < 0.27:
             status, evidence = rng.choice(FAILURES)
             judged, reward = verdict(status, evidence, 0, stock_us, 0), 0.05
@@ -173,11 +186,28 @@ def script(seed: int = 0, trials: int = 60, title: str = "gemma4 (small)") -> It
             t = judged["timing"]
             yield ev.RegionState(name, "searching", "", node, t["speedup"], t["low"], t["high"])
         elapsed = 1.6 * trial
-        yield ev.Meter(trial, trials, elapsed, 180.0, 1.6 * (trials - trial), round(0.003 * trial, 4), 1.0, f"judging {region['title']}")
+        yield ev.Meter(
+            trial,
+            trials,
+            elapsed,
+            180.0,
+            1.6 * (trials - trial),
+            round(0.003 * trial, 4),
+            1.0,
+            f"judging {region['title']}",
+        )
     for region in regions:
         if region["eligible"]:
             at = best.get(region["hash"])
-            yield ev.RegionState(region["hash"], "done", "no better kernel in 8 tries" if at else "nothing faster found", at[0] if at else None, at[1] if at else None, at[1] * 0.97 if at else None, at[1] * 1.03 if at else None)
+            yield ev.RegionState(
+                region["hash"],
+                "done",
+                "no better kernel in 8 tries" if at else "nothing faster found",
+                at[0] if at else None,
+                at[1] if at else None,
+                at[1] * 0.97 if at else None,
+                at[1] * 1.03 if at else None,
+            )
     yield ev.RunState("measuring", "comparing the whole step with the stock model")
     yield ev.StepMeasured("eager", 284.2, 211.7, 1.342, 1.314, 1.367, 3.1e-06, True, True)
     yield ev.RunState("finished", "")
@@ -195,7 +225,14 @@ def fixture_events(trials: int = 40) -> list[dict[str, Any]]:
 class FakeRun(Run):
     """Plays the script in a thread, as an agent would; ``delay_s`` between events."""
 
-    def __init__(self, *, delay_s: float = 0.0, trials: int = 60, title: str = "gemma4 (small)", hold_at: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        delay_s: float = 0.0,
+        trials: int = 60,
+        title: str = "gemma4 (small)",
+        hold_at: int | None = None,
+    ) -> None:
         super().__init__(log=EventLog("fake"))
         self.calls: list[str] = []
         self._delay_s = delay_s

@@ -25,7 +25,9 @@ def expected(events: list[dict[str, Any]]) -> dict[str, Any]:
         "judged": summary.judged,
         "nodes": len(summary.nodes),
         "estimate": round(summary.estimated_step, 9),
-        "regions": {r.hash: [r.state, r.best if gain(r) > 1 else None, round(gain(r), 9)] for r in summary.ranked},
+        "regions": {
+            r.hash: [r.state, r.best if gain(r) > 1 else None, round(gain(r), 9)] for r in summary.ranked
+        },
         "progress": [[p.trial, round(p.at_s, 6), p.usd, round(p.step, 9), p.node] for p in summary.progress],
     }
 

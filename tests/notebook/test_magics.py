@@ -9,6 +9,7 @@ import pytest
 import torch
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+
 from kernelforge_lab.notebook import magics
 from kernelforge_lab.notebook.calls import ModelCall
 from kernelforge_lab.options import Options
@@ -71,7 +72,9 @@ def test_the_cell_runs_once_in_the_persons_namespace(shell: Any, started: Starte
     assert isinstance(run, FakeRun) and shell.user_ns["_forge"] is run
 
 
-def test_the_cells_own_value_is_displayed(shell: Any, started: Started, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cells_own_value_is_displayed(
+    shell: Any, started: Started, capsys: pytest.CaptureFixture[str]
+) -> None:
     shell.run_cell_magic("forge", "--no-wait", "model(x)\n6 * 7")
     assert "42" in capsys.readouterr().out
     shell.run_cell_magic("forge", "--no-wait", "model(x)\n6 * 7;")
@@ -137,7 +140,7 @@ def test_the_persons_exceptions_pass_untouched(shell: Any, started: Started, err
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    "line, words",
     [
         ("--trials many", "invalid int value"),
         ("--target gpu", "cpu"),
@@ -147,7 +150,9 @@ def test_the_persons_exceptions_pass_untouched(shell: Any, started: Started, err
         ("__import__('os')", "name of one model"),
     ],
 )
-def test_bad_options_are_one_line_before_the_cell_runs(shell: Any, started: Started, line: str, words: str) -> None:
+def test_bad_options_are_one_line_before_the_cell_runs(
+    shell: Any, started: Started, line: str, words: str
+) -> None:
     with pytest.raises(UsageError, match=words) as caught:
         shell.run_cell_magic("forge", line, "ran.append(1)\nmodel(x)")
     assert "\n" not in str(caught.value).strip() or "usage" in str(caught.value)
@@ -189,7 +194,9 @@ def test_line_magic_controls_the_newest_run(
     assert shell.run_line_magic("forge", "show") is run
 
 
-@pytest.mark.parametrize(("line", "words"), [("dance", "it has status"), ("stop", "no run yet"), ("stop nix", "no run")])
+@pytest.mark.parametrize(
+    "line, words", [("dance", "it has status"), ("stop", "no run yet"), ("stop nix", "no run")]
+)
 def test_wrong_sub_commands_are_one_line(shell: Any, line: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         shell.run_line_magic("forge", line)

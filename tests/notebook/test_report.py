@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+
 from kernelforge_lab import events as ev
 from kernelforge_lab.log import EventLog
 from kernelforge_lab.notebook import bundle, charts, picture
@@ -41,7 +42,7 @@ def evil_events() -> list[dict[str, Any]]:
 
 def test_the_report_holds_the_whole_run_and_fetches_nothing(events: list[dict[str, Any]]) -> None:
     html = report(events)
-    data = json.loads(re.search(r'id="kf-run">(.*?)</script>', html, re.S)[1])  # type: ignore[index]
+    data = json.loads(re.search(r'id="kf-run">(.*?)</script>', html, re.DOTALL)[1])  # type: ignore[index]
     assert Summary(data["events"]).as_json() == Summary(events).as_json()
     assert "1.34× (1.31–1.37)" in html and "no better kernel in 8 tries" in html
     assert not re.search(r'(?:src|href)="(?!data:)', html.split('id="kf-run"')[0])

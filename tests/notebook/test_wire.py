@@ -13,7 +13,9 @@ from .fakes import fixture_events
 def sources(events: list[dict[str, object]]) -> dict[object, object]:
     """Source of each node after following ``source_node``."""
     added = {e["node"]: e for e in events if e["kind"] == "node_added"}
-    return {n: added[e["source_node"]]["source"] if "source_node" in e else e["source"] for n, e in added.items()}
+    return {
+        n: added[e["source_node"]]["source"] if "source_node" in e else e["source"] for n, e in added.items()
+    }
 
 
 def test_packing_keeps_every_fact_and_every_source() -> None:
