@@ -170,10 +170,14 @@ class Forest:
             del self._sources[source_key(kernel)]
 
     def twin_by_binary(self, kernel: Kernel, verdict: Verdict, node: int) -> int | None:
-        """The earlier node with the same machine code and launches."""
+        """The earlier node with the same machine code and launches, also where the judge saw it first."""
+        code = f"{kernel.region}/{verdict.binary_hash}"
+        if verdict.status is Status.DUPLICATE:
+            return self._binaries.get(code)
         key = binary_key(kernel, verdict)
-        if key is None or not verdict.status.is_correct:
+        if key is None:
             return None
+        self._binaries.setdefault(code, node)
         first = self._binaries.setdefault(f"{kernel.region}/{key}", node)
         return first if first != node else None
 

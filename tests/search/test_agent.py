@@ -10,7 +10,8 @@ import pytest
 
 from kernelforge_lab.capture.workload import Roofs, WorkloadRegion
 from kernelforge_lab.events import Event, StepMeasured
-from kernelforge_lab.judge.verdict import Status
+from kernelforge_lab.judge.job import Job
+from kernelforge_lab.judge.verdict import Status, Timing, Verdict
 from kernelforge_lab.log import EventLog
 from kernelforge_lab.proposers.human import HumanProposer, Submission
 from kernelforge_lab.proposers.replay import ReplayProposer
@@ -166,6 +167,24 @@ def test_equal_sources_are_judged_once() -> None:
     assert statuses.count("duplicate") == 4
     twins = [e for e in of(log, "node_judged") if e["verdict"]["status"] == "duplicate"]
     assert all("the same kernel as node 2" in twin["verdict"]["evidence"] for twin in twins)
+
+
+def test_a_duplicate_that_the_judge_sees_counts_as_its_twin() -> None:
+    class Seeing(FakePool):
+        def verdict(self, job: Job) -> Verdict:
+            code = "one code for all"
+            if len(self.jobs) > 1 and not job.finalist:
+                return Verdict(Status.DUPLICATE, "the same machine code", binary_hash=code)
+            timing = Timing(40.0, "compiled", 80.0, 2.0, 1.9, 2.1, 40)
+            return Verdict(Status.FASTER, "", {"random": 9}, 0.1, timing, binary_hash=code)
+
+    agent, log = make(Seeing(), items=[item(region(512))], proposers=[FakeProposer(tune=False)])
+    finish(agent)
+    judged = of(log, "node_judged")[1:]
+    assert len({event["reward"] for event in judged}) == 1
+    assert "node 2 (faster)" in judged[1]["verdict"]["evidence"]
+    ((_, verdict),) = agent.bench.proven.values()
+    assert verdict.timing is not None and verdict.timing.speedup == 2.0
 
 
 def test_stop_abandons_a_judgement_under_way() -> None:
