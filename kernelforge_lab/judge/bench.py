@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ..kernels.region import Region
 from ..kernels.stats import InputStats
 from . import decoys, oracle, stock, timing
 from .arena import Arena
+from .compile_ahead import CompileAhead
 from .job import Limits, Stock
 from .layout import plan_layout
 from .oracle import Case, Oracle
@@ -81,7 +81,7 @@ class Bench:
         chosen = self.oracle(finalist=finalist)
         return [chosen.case("recorded"), chosen.case("recorded", 1), chosen.case("varied")]
 
-    def stock(self, compile_ahead: Callable[[Region], str]) -> Stock:
+    def stock(self, compile_ahead: CompileAhead) -> Stock:
         """Stock's times, measured at the first call (compiling takes seconds)."""
         if self._stock is None:
             self._stock = self._measure_stock(compile_ahead)
@@ -111,13 +111,15 @@ class Bench:
         first = arena.layout.places[arena.layout.timed[0]]
         return [arena.tensor(slot) for slot in first.of_kind("input")]
 
-    def _measure_stock(self, compile_ahead: Callable[[Region], str]) -> Stock:
+    def _measure_stock(self, compile_ahead: CompileAhead) -> Stock:
         unknown = Stock(self.region.hash)
         if self.refused:
             return dataclasses.replace(unknown, refused=self.refused)
         arena = self.arena(())
         inputs = self._fill(arena)
-        compiled = stock.Compiled(self.region, inputs, compile_ahead(self.region))
+        cap_s = self.limits.compile_s
+        problem = compile_ahead.wait(self.region, cap_s) if cap_s > 0 else "torch.compile was not asked for"
+        compiled = stock.Compiled(self.region, inputs, problem)
         if compiled.function is not None:
             self.implementations["compiled"] = compiled.function
         places = len(arena.layout.timed)

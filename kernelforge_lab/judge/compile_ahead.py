@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ..kernels.region import Region
 from . import channel
@@ -25,15 +25,12 @@ from .stock import compile_with_inductor, failure
 if TYPE_CHECKING:
     from torch import Tensor
 
-_TIMEOUT_S: Final = 120.0
-
 
 class CompileAhead:
-    """Calling it with a region waits until that is compiled: "" when it worked, else why not."""
+    """One region after the other, in the order they were asked for."""
 
-    def __init__(self, threads: int, timeout_s: float = _TIMEOUT_S) -> None:
+    def __init__(self, threads: int) -> None:
         self._threads = threads
-        self._timeout_s = timeout_s
         self._results: dict[str, str] = {}
         self._wanted: dict[str, Region] = {}
         self._queue: queue.Queue[Region] = queue.Queue()
@@ -49,13 +46,14 @@ class CompileAhead:
                 self._wanted[region.hash] = region
                 self._queue.put(region)
 
-    def __call__(self, region: Region) -> str:
+    def wait(self, region: Region, limit_s: float) -> str:
+        """Until the region is compiled; "" when that worked, else why not."""
         self.begin(region)
         with self._changed:
-            done = self._changed.wait_for(lambda: region.hash in self._results, self._timeout_s)
+            done = self._changed.wait_for(lambda: region.hash in self._results, limit_s)
         if not done:
             self._restart()
-            return f"torch.compile took longer than {self._timeout_s:.0f} s"
+            return f"torch.compile took longer than {limit_s:.0f} s"
         return self._results[region.hash]
 
     @contextmanager

@@ -24,7 +24,7 @@ def decoys(oracle: Oracle, case: Case, previous: Case, k: int) -> Iterator[tuple
     want = case.expected[k]
     yield "zeros", torch.zeros(spec.shape, dtype=dtype)
     yield "ones", torch.ones(spec.shape, dtype=dtype)
-    if spec.is_floating:
+    if spec.is_floating and spec.numel > 1:
         yield "the output's mean", torch.full(spec.shape, float(want[want.isfinite()].mean()), dtype=dtype)
     for data, given in zip(case.storages, oracle.region.inputs, strict=True):
         if given.shape == spec.shape:

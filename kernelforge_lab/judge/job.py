@@ -16,7 +16,8 @@ class Limits:
     ``call_s``: shortest time limit of a launch (the real one grows with the stock time, up to
     ``call_max_s``). ``time_s``: cap on the paired timing. ``memory_bytes``: what the judge may hold for
     one region (inputs, expected outputs, float64 intermediates). ``half_width``: timing stops when the
-    95 % interval of the log-ratio is this narrow. ``compile_s``: cap on stock's torch.compile.
+    95 % interval of the log-ratio is this narrow. ``compile_s``: cap on stock's torch.compile
+    (0: stock is eager alone, for when only correctness matters).
     """
 
     call_s: float = 2.0

@@ -1,25 +1,27 @@
 """How far from the oracle a kernel may be: relative to eager's own error, scaled by the oracle's rms.
 
 With e = |out − oracle| / max(rms(oracle), |oracle|), a kernel passes when, both in relative L2 and at its
-worst element, e ≤ max(2·e_eager, c·eps(dtype), 4·e_inherent). ``e_inherent`` is what the function itself
+worst element, e ≤ max(2·e_eager, c·eps(dtype), g·e_inherent). ``e_inherent`` is what the function itself
 does to inputs changed by half a float32 unit in the last place: a backward-stable algorithm cannot be asked
 for more (eager may happen to be exact there, by summing a constant row without rounding for example).
+``g`` grows with the length n of the longest sum, for a plain loop errs √n times as much: max(4, √n).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ..kernels.region import Region
+from ..kernels.region import Arg, Op, Region
 from ..kernels.spec import EPS
 
 if TYPE_CHECKING:
     import torch
 
 EAGER_FACTOR: Final = 2.0
-INHERENT_FACTOR: Final = 4.0
+INHERENT_FACTOR_MIN: Final = 4.0
 # c of the formula, (relative L2, worst element). 16-bit results are rounded once from float32: half a unit
 # at the worst. float32 leaves room for another order of summation and a 2-ulp exp.
 _UNITS: Final = {
@@ -28,8 +30,8 @@ _UNITS: Final = {
     "float16": (0.75, 1.5),
     "bfloat16": (0.75, 1.5),
 }
-# Blocked summation errs like the square root of its length; sums up to this long are within c.
-_SUM_FREE: Final = 4096
+# A plain loop over positive numbers errs like the square root of its length; up to this long it is within c.
+_SUM_FREE: Final = 512
 # Equal addends round alike at every step: half a unit each in one of (at least) 16 partial sums.
 _COHERENT_LANES: Final = 32
 # A family where eager is this far off in relative L2 proves nothing about a kernel.
@@ -123,37 +125,71 @@ def measure(
 
 
 def bound(
-    dtype: str, eager: Error, inherent: Error | None, sum_length: int, scale: float, *, coherent: bool = False
+    dtype: str,
+    eager: Error,
+    inherent: Sequence[Error],
+    sum_length: int,
+    scale: float,
+    *,
+    coherent: bool = False,
 ) -> Bound:
     """The bound of one output from eager's error and the function's own sensitivity.
 
     ``coherent``: the inputs make every step of a sum of ``sum_length`` round the same way.
     """
     base = [c * EPS[dtype] for c in _UNITS[dtype]]
+    inherent_factor = max(INHERENT_FACTOR_MIN, math.sqrt(sum_length))
+    if coherent:
+        inherent_factor = max(inherent_factor, sum_length / _COHERENT_LANES)
     if dtype in ("float32", "float64"):
         growth = max(1.0, math.sqrt(sum_length / _SUM_FREE))
         extra = sum_length / _COHERENT_LANES * EPS[dtype] if coherent else 0.0
         base = [value * growth + extra for value in base]
-    own = inherent or Error(0.0, 0.0, 0)
     return Bound(
-        l2=max(EAGER_FACTOR * eager.l2, base[0], INHERENT_FACTOR * own.l2),
-        worst=max(EAGER_FACTOR * eager.worst, base[1], INHERENT_FACTOR * own.worst),
+        l2=max(
+            EAGER_FACTOR * eager.l2, base[0], inherent_factor * max((e.l2 for e in inherent), default=0.0)
+        ),
+        worst=max(
+            EAGER_FACTOR * eager.worst,
+            base[1],
+            inherent_factor * max((e.worst for e in inherent), default=0.0),
+        ),
         scale=scale,
     )
 
 
 def longest_sum(region: Region) -> int:
     """How many elements the region's longest reduction adds up (1 when it has none)."""
-    longest = 1
-    for op in region.ops:
-        sizes = [region.specs[name].numel for name in op.refs() if name in region.specs]
-        outs = [spec.numel for spec in op.outs if spec is not None and spec.numel]
-        if sizes and outs and any(word in op.short_name for word in _SUMS):
-            longest = max(longest, max(sizes) // min(outs))
-    return longest
+    return max((_sum_length(region, op) for op in region.ops), default=1)
 
 
-_SUMS: Final = tuple("sum mean var std norm softmax cumsum prod mm linear conv dot".split())
+def _sum_length(region: Region, op: Op) -> int:
+    if not any(word in op.short_name for word in _SUMS):
+        return 1
+    given = [region.specs[name] for name in op.refs() if name in region.specs]
+    outs = [spec.numel for spec in op.outs if spec is not None and spec.numel]
+    if not given or not outs:
+        return 1
+    largest = max(spec.numel for spec in given)
+    if "group_norm" in op.short_name:
+        batch, groups = op.args[3], op.args[6]
+        return largest // max(1, _integer(batch) * _integer(groups))
+    for arg in op.args[1:2]:
+        if "layer_norm" in op.short_name or "rms_norm" in op.short_name:
+            return math.prod(_integer(n) for n in arg) if isinstance(arg, tuple) else 1
+        if ("softmax" in op.short_name or "cum" in op.short_name) and isinstance(arg, int) and given[0].shape:
+            return given[0].shape[arg]
+    if op.short_name in _PRODUCTS:
+        return given[0].shape[-1] if given[0].shape else 1
+    return max(1, largest // min(outs))
+
+
+def _integer(arg: Arg) -> int:
+    return arg if isinstance(arg, int) else 1
+
+
+_PRODUCTS: Final = frozenset("mm bmm addmm linear matmul".split())
+_SUMS: Final = tuple("sum mean var std norm softmax cum prod mm linear matmul conv dot".split())
 
 
 def _over(value: float, limit: float) -> float:

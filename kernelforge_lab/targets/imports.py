@@ -17,7 +17,10 @@ _MEMORY: Final = (
 )
 # Of the C++ runtime: operator new and delete, exceptions and their types, std::vector and its like.
 _RUNTIME: Final = (
-    r"_Zn[wa]\w+|_Zd[la]\w+|_ZSt\w+|_ZT[ISV]\w+|_ZNK?St\w+|_ZNKSt\w+|_Unwind_Resume|__gxx_personality_v0"
+    r"_Zn[wa]\w+|_Zd[la]\w+|_ZSt\d+__throw_\w+|_ZSt9terminatev|_ZSt7nothrow|_ZT[ISV]\w+"
+    # Only exception classes of std: std::thread and streams are spelled _ZNSt… too.
+    r"|_ZNK?St\d+\w*(?:exception|error|bad_alloc|bad_cast|bad_array|out_of_range)\w*"
+    r"|_Unwind_Resume|__gxx_personality_v0"
     r"|__cxa_\w+|__stack_chk_fail|__tls_get_addr|__gmon_start__|_ITM_\w+"
 )
 _ALLOWED: Final = re.compile(rf"(?:{_LIBM})[fl]?|{_OPENMP}|{_MEMORY}|{_RUNTIME}", re.ASCII)

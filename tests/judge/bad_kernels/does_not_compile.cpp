@@ -1,0 +1,5 @@
+// region: add
+// expect: compile_error
+// forge: target cpu
+// forge: launch k args=(in0, in1, out0)
+void k(const float* x, const float* w, float* y) { y[0] = not_there; }

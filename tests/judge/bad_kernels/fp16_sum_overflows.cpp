@@ -1,0 +1,11 @@
+// region: half_sum
+// expect: wrong
+// forge: target cpu
+// forge: launch k args=(in0, out0)
+void k(const kf_f16* x, kf_f16* y) {
+  for (long r = 0; r < IN0_D0; r++) {
+    kf_f16 q = 0;
+    for (long c = 0; c < IN0_D1; c++) q = (kf_f16)((float)q + (float)x[r * IN0_D1 + c]);
+    y[r] = q;
+  }
+}

@@ -1,0 +1,8 @@
+// region: add
+// expect: timeout
+// forge: target cpu
+// forge: launch k args=(in0, in1, out0)
+void k(const float* x, const float* w, float* y) {
+  volatile int go = 1;
+  while (go) {}
+}

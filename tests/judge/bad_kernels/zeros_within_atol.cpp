@@ -1,0 +1,8 @@
+// Zeros pass softmax over 32k classes with an absolute tolerance of 1e-2.
+// region: softmax
+// expect: wrong
+// forge: target cpu
+// forge: launch k args=(in0, out0)
+void k(const float* x, float* y) {
+  for (long i = 0; i < NUMEL; i++) y[i] = 0.0f;
+}
