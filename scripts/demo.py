@@ -52,6 +52,8 @@ def main(path: Path) -> int:
     # The kernel of this environment, whatever kernels the person has installed elsewhere.
     client = Spoken(notebook, timeout=_CELL_TIMEOUT_S, resources={"metadata": {"path": str(path.parent)}})
     client.kernel_name = "python3"
+    # Its warnings (that it listens on TCP without encryption, for one) are not about the demo.
+    client.extra_arguments = ["--IPKernelApp.log_level=ERROR"]
     try:
         client.execute()
     except (CellExecutionError, DeadKernelError) as error:
