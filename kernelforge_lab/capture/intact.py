@@ -7,6 +7,7 @@ import copy
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -92,7 +93,7 @@ def modules_of(function: Callable[..., Any]) -> list[nn.Module]:
         scope = getattr(function, "__globals__", {})
         found += [scope[name] for name in code.co_names if name in scope]
     found += [getattr(function, "args", ()), getattr(function, "func", None)]  # functools.partial
-    return list(find(nn.Module, found))
+    return list(find(nn.Module, found, depth=3))
 
 
 def _restore(now: dict[str, Any], before: dict[str, Any]) -> None:
@@ -108,10 +109,10 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def find(kind: type, value: Any, depth: int = 6) -> Iterator[Any]:
-    """Instances of ``kind`` in nested containers and plain objects."""
-    if isinstance(value, kind):
+    """Instances of ``kind`` in nested containers and plain objects (never inside Python modules)."""
+    if issubclass(type(value), kind):  # isinstance asks value.__class__, which may be anybody's property
         yield value
-    if depth == 0 or isinstance(value, (*_PLAIN, torch.Tensor, nn.Module)):
+    if depth == 0 or issubclass(type(value), (*_PLAIN, torch.Tensor, nn.Module, type, ModuleType)):
         return
     if isinstance(value, Mapping):
         items: Any = list(value.values())
