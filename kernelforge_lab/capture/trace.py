@@ -24,12 +24,14 @@ class GraphBackend:
     """A Dynamo backend that splits each inference graph and runs what ``build`` makes of it.
 
     Graphs of a training step keep PyTorch's own calls. Nothing that goes wrong here may cost the
-    person their result: a graph we cannot split also runs as it is, and ``notes`` says why.
+    person their result: a graph we cannot split also runs as it is, and ``notes`` says why (``strict``
+    raises instead).
     """
 
     build: Callable[[SplitGraph], Boxed]
     device: str = "cpu"
     level: str = "region"
+    strict: bool = False
     graphs: list[SplitGraph] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -48,7 +50,9 @@ class GraphBackend:
         try:
             split = SplitGraph.split(module, static, device=self.device, level=self.level)
             built = self.build(split)
-        except Exception as error:  # noqa: BLE001 - whatever went wrong, the model must run
+        except Exception as error:  # whatever went wrong, the model must run
+            if self.strict:
+                raise
             self.notes.append(f"a graph was left to PyTorch: {type(error).__name__}: {error}")
             return _as_is(module, ())
         self.graphs.append(split)

@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 
-from ..capture.intact import find, modules_of, untouched
+from ..capture.intact import Inputs, find, modules_of, untouched
 from ..capture.session import inference
 from ..capture.trace import GraphBackend, through
 from ..events import GuardCounts, StepMeasured
+from ..exc import ForgeError
 from .counts import Counts
 from .install import Installer
 from .measure import measure_step
@@ -101,14 +102,14 @@ def apply(
     if not chosen:
         return Forged(function, None, None, counts, ("no region has a winner: the model is unchanged",))
     installer = Installer(chosen, target, _SHADOW_CALLS, strict, counts)
-    backend = GraphBackend(installer.build, target, level)
+    backend = GraphBackend(installer.build, target, level, strict)
     compiled = through(function, backend)
     with untouched(function), inference(function):
         try:
             reason = _warm_up(compiled, args, kwargs or {}, installer)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the person keeps a model that runs
             if strict:
-                raise
+                raise _cause(error) from None
             reason = f"the forged model raised {type(error).__name__}: {error}"
         notes = [*backend.notes, *installer.notes]
         if reason:
@@ -121,11 +122,15 @@ def _warm_up(
     compiled: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], installer: Installer
 ) -> str:
     """Compile and run the shadow calls; why it makes no sense to go on, or ""."""
-    from ..capture.intact import Inputs
-
     inputs = Inputs(args, kwargs)
     for _ in range(_SHADOW_CALLS + 1):
         own_args, own_kwargs = inputs.take()
         compiled(*own_args, **own_kwargs)
         inputs.note_mutation()
     return "" if installer.installed else "none of the winners' regions occurs in the model"
+
+
+def _cause(error: Exception) -> Exception:
+    """Our own error inside Dynamo's BackendCompilerFailed."""
+    inner = getattr(error, "inner_exception", None)
+    return inner if isinstance(inner, ForgeError) else error

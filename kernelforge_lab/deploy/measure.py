@@ -18,7 +18,7 @@ from ..judge.statistics import QUADS_MIN, bootstrap
 from .memory import peak_bytes
 from .reference import compare, exact_outputs, tensors_of
 
-_SLOT_S: Final = 0.01  # calls of one side before the other has its turn; far above the clock's grain
+_SLOT_S: Final = 0.01  # what the slower side may take before the other has its turn (at least one call)
 _QUADS_MAX: Final = 60
 _HALF_WIDTH: Final = 0.005
 
@@ -40,7 +40,7 @@ def race(a: Callable[[], float], b: Callable[[], float], limit_s: float = 20.0) 
     ``a`` and ``b`` run once and return their own seconds. At least eight quads are taken, whatever the
     limit: fewer give no interval worth deciding on.
     """
-    calls = max(1, math.ceil(_SLOT_S / max(min(a(), b()), 1e-6)))
+    calls = max(1, math.ceil(_SLOT_S / max(a(), b(), 1e-6)))
     log_ratios: list[float] = []
     times: dict[str, list[float]] = {"a": [], "b": []}
     end = time.perf_counter() + limit_s

@@ -85,7 +85,7 @@ def _fraction(want: torch.Tensor, got: torch.Tensor, real: torch.Tensor | None) 
     scale = rms(real)
     own = measure(want, real.double(), scale, want)
     length = want.numel()  # a network's sums are long: the bound's own allowance for that
-    return bound(name, own, None, length, scale).fraction(measure(got, real.double(), scale, want))
+    return bound(name, own, (), length, scale).fraction(measure(got, real.double(), scale, want))
 
 
 def _upcast(value: Any) -> Any:

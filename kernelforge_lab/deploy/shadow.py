@@ -41,4 +41,4 @@ def output_fraction(
     """Error of ``out`` over the bound that eager's own error sets (judging.md); inf for a wrong mask."""
     scale = rms(exact)
     own: Error = measure(eager, exact, scale, eager)
-    return bound(dtype, own, None, sum_length, scale).fraction(measure(out, exact, scale, eager))
+    return bound(dtype, own, (), sum_length, scale).fraction(measure(out, exact, scale, eager))

@@ -1,0 +1,66 @@
+"""A small region with kernels for it: right, wrong, and one that needs scratch memory."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import torch
+
+from kernelforge_lab.kernels.kernel import Kernel
+from kernelforge_lab.kernels.region import Region
+
+REGION = Region.parse(
+    "region(in0: f32[64,256], in1: f32[256]) {\n"
+    "  t0 = aten.mul.Tensor(in0, in1) : f32[64,256]\n"
+    "  t1 = aten.silu.default(t0) : f32[64,256]\n"
+    "  return t1\n}"
+)
+NUMEL = 64 * 256
+
+
+def model(x: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.silu(x * gain)
+
+
+def inputs() -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.randn(64, 256), torch.randn(256)
+
+
+def kernel(body: str = "v / (1.0f + expf(-v))", extra: str = "", args: str = "in0, in1, out0") -> Kernel:
+    parameters = "const float* x, const float* g, float* y" + (
+        ", float* scratch" if "scratch" in args else ""
+    )
+    return Kernel(
+        f"// forge: target cpu\n{extra}// forge: launch silu args=({args})\n"
+        f'extern "C" void silu({parameters}) {{\n'
+        "#pragma omp parallel for\n"
+        "  for (long i = 0; i < NUMEL; i++) {\n"
+        f"    float v = x[i] * g[i % COLS];\n    y[i] = {body};\n  }}\n}}\n",
+        REGION.hash,
+        "cpu",
+    )
+
+
+class FakeLaunch:
+    """Stands for a loaded kernel: writes ``factor`` times the right answer through raw addresses."""
+
+    def __init__(self, factor: float = 1.0, error: Exception | None = None) -> None:
+        self.factor = factor
+        self.error = error
+        self.calls = 0
+
+    def __call__(self, x: int, gain: int, out: int) -> None:
+        self.calls += 1
+        if self.error is not None:
+            raise self.error
+        result = model(_tensor(x, NUMEL).view(64, 256), _tensor(gain, 256)) * self.factor
+        _tensor(out, NUMEL).copy_(result.view(-1))
+
+
+def _tensor(address: int, numel: int) -> torch.Tensor:
+    buffer = (ctypes.c_float * numel).from_address(address)
+    return torch.frombuffer(buffer, dtype=torch.float32)
+
+
+Launch = Callable[..., None]
