@@ -15,7 +15,7 @@ from ..exc import ForgeError
 from .counts import Counts
 from .install import Installer
 from .measure import measure_step
-from .winner import Winner
+from .winner import Winner, registry
 
 _SHADOW_CALLS = 2
 
@@ -94,7 +94,8 @@ def apply(
     """Put ``winners`` (by region hash) into ``function`` and measure the whole call, A/B, for ``limit_s``.
 
     The person's module is never changed: what comes back wraps it. When the forged call is not surely
-    faster, or its outputs are not equal within the bound, ``Forged.model`` is the original.
+    faster, or its outputs are not equal within the bound, ``Forged.model`` is the original. What is
+    installed also serves ``torch.compile(..., backend="kernelforge")`` in this process.
     Raises GuardError or CompileError only when ``strict``.
     """
     chosen = dict(winners or {})
@@ -115,6 +116,8 @@ def apply(
         if reason:
             return Forged(function, None, None, counts, (*notes, f"{reason}: the model is unchanged"))
         measured = measure_step(function, compiled, args, kwargs or {}, limit_s=limit_s)
+    if measured.installed:
+        registry.install(chosen.values(), target)
     return Forged(function, compiled if measured.installed else None, measured, counts, tuple(notes))
 
 

@@ -169,3 +169,8 @@ def test_training_through_the_backend_is_pytorchs_own(own_registry: None) -> Non
 def test_a_winner_is_a_kernel_or_one_of_two_words() -> None:
     with pytest.raises(ValueError, match="'compiled' or 'eager'"):
         Winner(REGION, "fastest")
+
+
+def test_only_what_is_installed_enters_the_registry(own_registry: None) -> None:
+    forged = forge(Model(), kernel())
+    assert (REGION.hash in registry.for_target("cpu")) is forged.installed
