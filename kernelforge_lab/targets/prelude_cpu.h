@@ -166,6 +166,35 @@ static inline float expm1(float x) {
   return u == 1.f ? x : (u == inf ? inf : (u - 1.f == -1.f ? -1.f : y));
 }
 
+template <class T> static inline T nan() { return std::numeric_limits<T>::quiet_NaN(); }
+template <class T> static inline T infinity() { return std::numeric_limits<T>::infinity(); }
+template <class T> static inline T largest() { return std::numeric_limits<T>::max(); }
+template <class T> static inline T lowest() { return std::numeric_limits<T>::lowest(); }
+
+// The rest of the vocabulary is the standard library's.
+using std::acos;
+using std::acosh;
+using std::asin;
+using std::asinh;
+using std::atan;
+using std::atan2;
+using std::atanh;
+using std::ceil;
+using std::copysign;
+using std::cos;
+using std::cosh;
+using std::erfc;
+using std::exp2;
+using std::floor;
+using std::hypot;
+using std::log10;
+using std::log2;
+using std::sin;
+using std::sinh;
+using std::tan;
+using std::trunc;
+template <class T> static inline T round(T x) { return std::nearbyint(x); }
+
 static inline double exp(double x) { return std::exp(x); }
 static inline double log(double x) { return std::log(x); }
 static inline double tanh(double x) { return std::tanh(x); }

@@ -69,7 +69,9 @@ def _mixed(i: torch.Tensor, b: torch.Tensor, d: torch.Tensor) -> tuple[torch.Ten
     return torch.where(b, i, -i), (i * 3) // 2, i % 4, d + i, b & (i > 1), i.to(torch.int32) + 1
 
 
-def _norm_chain(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def _norm_chain(
+    x: torch.Tensor, y: torch.Tensor, w: torch.Tensor, v: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
     h = y + _rms_norm(x, w)
     return h, _rms_norm(h, v)
 
@@ -93,9 +95,9 @@ def cases() -> list[Case]:
     n = _normal
     keep = torch.rand(3, 1, 9, 17, generator=torch.Generator().manual_seed(1)) > 0.4
     keep[..., 0] = True
-    found = [
+    return [
         Case("gelu_mul", lambda x, u: F.gelu(x, approximate="tanh") * u, (n(33, 70), n(33, 70))),
-        Case("gelu_exact_bf16", lambda x: F.gelu(x), (n(8, 257, dtype=bf16),)),
+        Case("gelu_exact_bf16", F.gelu, (n(8, 257, dtype=bf16),)),
         Case("silu_mul_bf16", lambda x, u: F.silu(x) * u, (n(7, 129, dtype=bf16), n(7, 129, dtype=bf16))),
         Case("softmax", lambda x: torch.softmax(x, -1), (n(37, 1000),)),
         Case("softmax_dim1", lambda x: torch.softmax(x, 1), (n(3, 19, 40),)),
@@ -118,11 +120,15 @@ def cases() -> list[Case]:
         Case(
             "batch_norm_channels_last",
             _batch_norm_relu_add,
-            tuple(n(2, 8, 6, 7).to(memory_format=torch.channels_last) for _ in "xr") + (n(8), n(8)),
+            (*(n(2, 8, 6, 7).to(memory_format=torch.channels_last) for _ in "xr"), n(8), n(8)),
         ),
         Case("decay_mask", _decay_mask, (n(2, 3, 12),)),
         Case("many_reductions", _many, (n(4, 6, 50),)),
-        Case("mixed_types", _mixed, (torch.arange(-8, 12).view(4, 5), torch.rand(4, 5) > 0.5, n(4, 5, dtype=f64))),
+        Case(
+            "mixed_types",
+            _mixed,
+            (torch.arange(-8, 12).view(4, 5), torch.rand(4, 5) > 0.5, n(4, 5, dtype=f64)),
+        ),
         Case("cat", _deep_cat, (n(3, 5, 4), n(3, 2, 4), n(3, 7, 4))),
         Case("flip_repeat_pad", _flips, (n(2, 5, 3),)),
         Case("slice_scatter_step", _interleave, (n(4, 24), n(4, 6))),
@@ -135,11 +141,16 @@ def cases() -> list[Case]:
         Case("scalar", lambda x, y: x * y + 1, (n(1).view(()), n(1).view(()))),
         Case("arange_mask", lambda x: torch.where(torch.arange(9) < 4, x, -1.0), (n(5, 9),)),
         Case("logsumexp", lambda x: torch.logsumexp(x, -1), (n(6, 40),)),
-        Case("upsample", lambda x: F.silu(F.interpolate(x, scale_factor=2.0, mode="nearest")), (n(2, 3, 4, 5),)),
+        Case(
+            "upsample", lambda x: F.silu(F.interpolate(x, scale_factor=2.0, mode="nearest")), (n(2, 3, 4, 5),)
+        ),
         Case("double_norm", lambda x: F.layer_norm(x, (30,)), (n(4, 30, dtype=f64),)),
         Case("any_all", lambda x: ((x > 1).any(-1), (x > -3).all(0), x.prod(-1)), (n(6, 9),)),
         Case("std_min", lambda x: (x.std(0), x.min(-1).values, x.argmin(0)), (n(7, 33),)),
-        Case("stack_split", lambda x: torch.stack([c * k for k, c in enumerate(x.split(4, -1))]), (n(3, 10, 12),)),
+        Case(
+            "stack_split",
+            lambda x: torch.stack([c * k for k, c in enumerate(x.split(4, -1))]),
+            (n(3, 10, 12),),
+        ),
         Case("softplus_decay", lambda a, b: -a.exp() * F.softplus(b + 0.5), (n(4), n(6, 4, dtype=bf16))),
     ]
-    return found

@@ -27,7 +27,9 @@ def run(region: Region, strategy: str, inputs: tuple[torch.Tensor, ...], **param
     return outputs
 
 
-def assert_matches_oracle(region: Region, outputs: list[torch.Tensor], inputs: tuple[torch.Tensor, ...]) -> None:
+def assert_matches_oracle(
+    region: Region, outputs: list[torch.Tensor], inputs: tuple[torch.Tensor, ...]
+) -> None:
     """Error against float64 at most twice eager's or a few roundings, scaled by the element or the oracle's rms."""
     upcast = [t.double() if t.is_floating_point() else t for t in inputs]
     expected = compile_region(region, float64=True)(*upcast)

@@ -14,7 +14,9 @@ from .tensor import Evaluator, Index, Input, Pointwise, Reduce, Tensor
 
 # Rough cost of an op in units of one addition; what is not named costs 1.
 _HEAVY_COST = 10
-_COSTS = dict.fromkeys("exp exp2 expm1 log log2 log10 log1p tanh erf erfc sigmoid sin cos tan pow".split(), _HEAVY_COST) | {"div": 3, "sqrt": 3, "rsqrt": 4, "reciprocal": 3}
+_COSTS = dict.fromkeys(
+    "exp exp2 expm1 log log2 log10 log1p tanh erf erfc sigmoid sin cos tan pow".split(), _HEAVY_COST
+) | {"div": 3, "sqrt": 3, "rsqrt": 4, "reciprocal": 3}
 # Cost from which a value is worth keeping: more than a load and an op, or a transcendental.
 _WORTH = {"heavy": _HEAVY_COST, "all": 3}
 # A row's scratch must stay in the core's own cache and on its thread's stack.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from contextlib import ExitStack
+
 from ...kernels.region import Region
-from .cpp_body import Body
-from .cpp_expr import C_TYPE, affine_text
-from .cpp_lines import Lines, blocked, loop
-from .cpp_reduce import Accumulator
+from .c_body import Body, Scope
+from .c_expr import C_TYPE, affine_text
+from .c_lines import Lines, blocked, loop
+from .c_reduce import Accumulator
 from .index import ZERO, Affine, Var, variable
 from .plan import Nest, Pass, Plan, Segment, Strategy
 from .tensor import Reduce
@@ -31,7 +34,7 @@ class CppPrinter:
         self._region = region
         self._strategy = strategy
         self._lines = Lines()
-        self._numbers = [0]
+        self._numbers = itertools.count()
         self._lane_nests = 0
         self._tunes: dict[str, list[int]] = {"THREADS": _thread_counts(threads)}
         self._dtypes = dict(zip(region.input_names, (s.dtype for s in region.inputs), strict=True))
@@ -88,7 +91,7 @@ class CppPrinter:
         accumulators = {r: Accumulator(r, self._plan.row_names[r]) for r in made.finished}
         lane = nest.lane
         for acc in accumulators.values():
-            self._declare(acc, acc.variables(), "lanes" if lane is not None else "")
+            self._declare(acc.variables(), "lanes" if lane is not None else "")
         for segment in made.segments:
             body = self._body(segment, nest)
             if lane is not None:
@@ -103,9 +106,10 @@ class CppPrinter:
     def _body(self, segment: Segment, nest: Nest | None) -> Body:
         kept = [b.name for b in nest.buffers] if nest else []
         lane = nest.lane if nest else None
-        return Body(self._lines, segment, self._dtypes, self._plan.row_names, kept, lane, self._numbers)
+        scope = Scope(self._dtypes, self._plan.row_names, kept, lane, self._numbers)
+        return Body(self._lines, segment, scope)
 
-    def _declare(self, acc: Accumulator, variables: list[tuple[str, str, str]], size: str) -> None:
+    def _declare(self, variables: list[tuple[str, str, str]], size: str) -> None:
         for kind, name, start in variables:
             if size:
                 self._lines.add(f"{kind} {name}[{size}];")
@@ -149,14 +153,13 @@ class CppPrinter:
             body.statements(accumulators)
             self._flush(used)
             return
-        if len(loops) > 1 and loops[-1].extent <= _SHORT_LOOP and any(a.in_parts for a in used):
-            if not any(a.is_arg or not a.in_parts for a in used):
-                self._short_rows(segment, body, accumulators, bounds)
-                return
-        with _Open(lines) as scope:
+        if len(loops) > 1 and loops[-1].extent <= _SHORT_LOOP and used and all(a.in_parts for a in used):
+            self._short_rows(segment, body, accumulators, bounds)
+            return
+        with ExitStack() as scope:
             for k, var in enumerate(loops[:-1]):
                 lo, hi = bounds if bounds and k == 0 else ("", "")
-                scope.enter(loop(var, lo, hi))
+                scope.enter_context(lines.block(loop(var, lo, hi)))
                 body.lets(k + 1)
             vector = loops[-1]
             lo, hi = bounds if bounds and len(loops) == 1 else ("", "")
@@ -166,7 +169,7 @@ class CppPrinter:
                 if lo:
                     head = head.replace(f"= {vector.lo};", f"= {lo};").replace(f"< {vector.hi};", f"< {hi};")
                     end = end.replace(f", {vector.hi})", f", {hi})")
-                scope.enter(head)
+                scope.enter_context(lines.block(head))
                 lines.add(end)
             else:
                 inner = loop(vector, lo, hi)
@@ -181,7 +184,7 @@ class CppPrinter:
 
     def _scratch(self, used: list[Accumulator], size: str) -> None:
         for acc in used:
-            self._declare(acc, acc.scratch(), size)
+            self._declare(acc.scratch(), size)
 
     def _flush(self, used: list[Accumulator]) -> None:
         for acc in used:
@@ -200,17 +203,17 @@ class CppPrinter:
         used = [accumulators[a.reduce] for a in segment.accumulates]
         vector, around = loops[-1], loops[-2]
         size = str(vector.extent)
-        with _Open(lines) as scope:
+        with ExitStack() as scope:
             for k, var in enumerate(loops[:-2]):
                 lo, hi = bounds if bounds and k == 0 else ("", "")
-                scope.enter(loop(var, lo, hi))
+                scope.enter_context(lines.block(loop(var, lo, hi)))
                 body.lets(k + 1)
             head, end, inner = blocked(around, _LANE_STEPS)
             if bounds and len(loops) == 2:
                 lo, hi = bounds
                 head = head.replace(f"= {around.lo};", f"= {lo};").replace(f"< {around.hi};", f"< {hi};")
                 end = end.replace(f", {around.hi})", f", {hi})")
-            scope.enter(head)
+            scope.enter_context(lines.block(head))
             lines.add(end)
             self._scratch(used, size)
             with lines.block(inner):
@@ -232,24 +235,24 @@ class CppPrinter:
         if loops:
             body.lets(0)
             body.lane_lets(0)
-        with _Open(lines) as scope:
+        with ExitStack() as scope:
             for k, var in enumerate(loops):
                 if k == len(loops) - 1 and parts:
                     head, end, inner = blocked(var, _LANE_STEPS)
-                    scope.enter(head)
+                    scope.enter_context(lines.block(head))
                     lines.add(end)
                     self._scratch(parts, "lanes")
                 else:
                     inner = loop(var)
                 if k < len(loops) - 1:
-                    scope.enter(inner)
+                    scope.enter_context(lines.block(inner))
                     body.lets(k + 1)
                     body.lane_lets(k + 1)
             if not loops and parts:
                 self._scratch(parts, "lanes")
-            with _Open(lines) as innermost:
+            with ExitStack() as innermost:
                 if loops:
-                    innermost.enter(inner)
+                    innermost.enter_context(lines.block(inner))
                 if not any(a.is_arg for a in used):
                     lines.pragma("simd")
                 with lines.block("for (int t = 0; t < width; ++t)"):
@@ -270,7 +273,7 @@ class CppPrinter:
         lines.pragma("parallel for schedule(static) num_threads(THREADS)")
         with lines.block("for (long part = 0; part < PARTS; ++part)"):
             for acc in used:
-                self._declare(acc, acc.variables(), "")
+                self._declare(acc.variables(), "")
             lines.add(f"const long from = {first.lo} + {first.extent} * part / PARTS;")
             lines.add(f"const long to = {first.lo} + {first.extent} * (part + 1) / PARTS;")
             self._row(segment, body, accumulators, ("from", "to"))
@@ -297,14 +300,14 @@ class CppPrinter:
                 rows *= loops[collapse].extent
                 collapse += 1
             outer_feeds = rows >= _FEW_ROWS
-            with _Open(lines) as scope:
+            with ExitStack() as scope:
                 if collapse and outer_feeds:
                     lines.pragma(f"parallel for{f' collapse({collapse})' if collapse > 1 else ''} {threads}")
                 for k, var in enumerate(loops[:-1]):
                     if k < collapse - 1:
                         lines.add(loop(var))
                         continue
-                    scope.enter(loop(var))
+                    scope.enter_context(lines.block(loop(var)))
                     body.lets(k + 1)
                 lines.pragma("simd" if collapse and outer_feeds else f"parallel for simd {threads}")
                 with lines.block(loop(loops[-1])):
@@ -339,27 +342,6 @@ class CppPrinter:
                     body.lets(len(rest) + 2)
                     body.statements({})
         return True
-
-
-class _Open:
-    """Blocks opened one after another and closed together."""
-
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
-        self._count = 0
-
-    def __enter__(self) -> _Open:
-        return self
-
-    def enter(self, head: str) -> None:
-        self._lines.add(f"{head} {{")
-        self._lines.depth += 1
-        self._count += 1
-
-    def __exit__(self, *_: object) -> None:
-        for _k in range(self._count):
-            self._lines.depth -= 1
-            self._lines.add("}")
 
 
 def _row_number(rows: list[Var]) -> Affine:

@@ -101,8 +101,8 @@ def power(b: Builder, x: Expr, exponent: Scalar) -> Expr:
 
 def _hard(b: Builder, x: Expr) -> Expr:
     """clamp(x + 3, 0, 6) / 6: hardsigmoid."""
-    c = lambda v: b.const(v, x.dtype)  # noqa: E731
-    return b.call("div", (clamp(b, _plus(b, x, c(3)), c(0), c(6)), c(6)), x.dtype)
+    zero, three, six = (b.const(v, x.dtype) for v in (0, 3, 6))
+    return b.call("div", (clamp(b, _plus(b, x, three), zero, six), six), x.dtype)
 
 
 def _hardswish(b: Builder, a: tuple[Expr, ...]) -> Expr:

@@ -8,6 +8,7 @@ that a group norm's (batch, group) rows and its (batch, channel, y, x) output li
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeAlias
 
 from .index import Affine, Var, constant, variable
@@ -32,13 +33,13 @@ class Group:
     def cuts(self) -> list[int] | None:
         """Strides of the common digits, ascending and each dividing the next; None when they clash."""
         points = sorted({c for d in self.digits.values() for _, c in d} | {1, self.rows})
-        fits = all(b % a == 0 for a, b in zip(points, points[1:], strict=False))
+        fits = all(b % a == 0 for a, b in pairwise(points))
         return points if fits else None
 
     def row_vars(self) -> list[Var]:
         """Common row digits, slowest first."""
         points = self.cuts() or [1, self.rows]
-        sizes = [b // a for a, b in zip(points, points[1:], strict=False)]
+        sizes = [b // a for a, b in pairwise(points)]
         return [Var(f"r{k}", 0, n) for k, n in enumerate(reversed(sizes))]
 
     def align(self) -> None:

@@ -33,7 +33,7 @@ def segment_boxes(loops: list[Var], bodies: Iterable[Expr]) -> list[list[Var]]:
             points = []
         boxes *= len(points) + 1
         edges = [var.lo, *points, var.hi]
-        pieces.append([Var(var.name, a, b) for a, b in zip(edges, edges[1:], strict=False)])
+        pieces.append([Var(var.name, a, b) for a, b in itertools.pairwise(edges)])
     return [list(box) for box in itertools.product(*pieces)]
 
 
@@ -58,12 +58,13 @@ def _thresholds(affine: Affine, bound: int) -> Iterator[tuple[str, int]]:
 def merge_loops(segments: list[Segment], rows: list[Var]) -> list[Var]:
     """Fuse neighbouring loops that every access walks as one. Rewrites the segments; returns the rows.
 
-    Neighbouring rows are merged when all segments agree (their order is the row number); inner loops segment by segment.
+    Neighbouring rows are merged when all segments agree (their order is the row number); inner loops
+    segment by segment.
     """
     changed = True
     while changed:
         changed = False
-        for outer, inner in zip(rows, rows[1:], strict=False):
+        for outer, inner in itertools.pairwise(rows):
             if all(_walks_as_one(a, outer, inner) for s in segments for a in _affines(s)):
                 fused = Var(outer.name, outer.lo * inner.extent, outer.hi * inner.extent)
                 for segment in segments:

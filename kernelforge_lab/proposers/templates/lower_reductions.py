@@ -255,9 +255,7 @@ def _with_dtypes(call: Call, values: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Results in the dtypes and shapes the op itself gives (an unused one as it is)."""
     results: list[Tensor] = []
     for value, spec in zip(values, call.op.outs, strict=True):
-        if spec is not None:
-            value = as_dtype(reshape(value, spec.shape), spec.dtype)
-        results.append(value)
+        results.append(value if spec is None else as_dtype(reshape(value, spec.shape), spec.dtype))
     return tuple(results)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ...kernels.spec import TensorSpec, contiguous_strides
 from .cache import RowCache
 from .expr import Builder, Expr, compute_type
@@ -74,9 +76,7 @@ class Scheduler:
         rows = group.row_vars()
         inside = {s.tensor for s in group.stages if s.is_reduce and isinstance(s.tensor, Reduce)}
         cache = RowCache(self._build, self._strategy.cache, [v.name for v in rows])
-        passes: list[Pass] = []
-        for batch in _levels(group.stages, inside):
-            passes.append(self._pass(batch, rows, inside, cache, plain))
+        passes = [self._pass(batch, rows, inside, cache, plain) for batch in _levels(group.stages)]
         nest = Nest(rows, passes, cache.buffers, split=self._strategy.split)
         _finish_row_nest(nest, lanes=self._strategy.lanes)
         return nest
@@ -186,7 +186,7 @@ def _covers(flat: Affine, names: set[str], numel: int) -> bool:
     return total == numel and {v.name for v, _ in digits} == names
 
 
-def _levels(stages: list[Stage], inside: set[Reduce]) -> list[list[Stage]]:
+def _levels(stages: list[Stage]) -> list[list[Stage]]:
     """Stages that can share a pass: same dependency level, same inner loops. Outputs go last."""
     level: dict[int, int] = {}
     of_reduce: dict[Reduce, int] = {}
@@ -229,10 +229,10 @@ def _common_loops(batch: list[Stage]) -> list[Var]:
     whole: list[Affine] = []
     for d, size in enumerate(batch[0].tensor.shape):
         cuts = sorted(points[d] | {1, size})
-        if any(b % a for a, b in zip(cuts, cuts[1:], strict=False)):
+        if any(b % a for a, b in pairwise(cuts)):
             cuts = [1, size]
         total = ZERO
-        for low, high in reversed(list(zip(cuts, cuts[1:], strict=False))):
+        for low, high in reversed(list(pairwise(cuts))):
             var = Var(f"i{len(loops)}", 0, high // low)
             loops.append(var)
             total = total + variable(var) * low

@@ -1,4 +1,4 @@
-"""Scalar expressions and index forms as C++ text (the cpu prelude's vocabulary)."""
+"""Scalar expressions and index forms as C++ text, in the vocabulary that every target's prelude has."""
 
 from __future__ import annotations
 
@@ -36,11 +36,8 @@ _INFIX = {
     "bitor": "|",
     "bitxor": "^",
 }
-# Vectorising functions of the prelude; the rest is the standard library's.
-_PRELUDE = set(
-    "exp log tanh sigmoid erf log1p expm1 sqrt rsqrt max min abs sign remainder floordiv fmod pow".split()
-)
-_STANDARD = {"round": "nearbyint"}
+# Functions of the prelude that need their type spelled out, because arguments may be narrower.
+_TYPED = ("max", "min", "remainder", "floordiv", "fmod", "pow")
 
 
 def affine_text(a: Affine) -> str:
@@ -64,7 +61,7 @@ def _atom_text(atom: Var | Div | Mod | Clamp) -> str:
     inner = affine_text(atom.of)
     low, _ = atom.of.bounds()
     if isinstance(atom, Clamp):
-        return f"std::min<long>(std::max<long>({inner}, {atom.lo}), {atom.hi})"
+        return f"kf::min<long>(kf::max<long>({inner}, {atom.lo}), {atom.hi})"
     if isinstance(atom, Div):
         return f"(({inner}) / {atom.by})" if low >= 0 else f"kf::floordiv<long>({inner}, {atom.by})"
     return f"(({inner}) % {atom.by})" if low >= 0 else f"kf::remainder<long>({inner}, {atom.by})"
@@ -77,9 +74,9 @@ def literal(value: float | int | bool, dtype: str) -> str:
         return f"INT64_C({value})" if abs(int(value)) >= 2**31 else str(int(value))
     kind = C_TYPE[dtype]
     if math.isnan(value):
-        return f"std::numeric_limits<{kind}>::quiet_NaN()"
+        return f"kf::nan<{kind}>()"
     if math.isinf(value) or (dtype == "float32" and abs(value) > 3.4028235677973366e38):
-        return f"{'-' if value < 0 else ''}std::numeric_limits<{kind}>::infinity()"
+        return f"{'-' if value < 0 else ''}kf::infinity<{kind}>()"
     text = repr(float(value))
     return f"{text}f" if dtype == "float32" else text
 
@@ -93,44 +90,38 @@ def expr_text(node: Expr, use: Callable[[Expr], str]) -> str:
         return f"int64_t({affine_text(node.attr)})"
     if node.op == "less":
         return f"({affine_text(node.attr[0])} < {node.attr[1]})"
-    args = [use(a) for a in node.args]
+    return _call_text(node, [use(a) for a in node.args])
+
+
+def _call_text(node: Expr, args: list[str]) -> str:
     kind = C_TYPE[node.dtype]
-    if node.op == "cast":
-        if node.dtype == "bool":
-            return f"({args[0]} != 0)"
-        return f"{kind}({args[0]})"
-    if node.op == "where":
-        return f"({args[0]} ? {args[1]} : {args[2]})"
     if node.op in _INFIX:
         text = f"({args[0]} {_INFIX[node.op]} {args[1]})"
         # C++ computes narrow integers in int; back to the type torch computes in.
         return f"{kind}{text}" if node.dtype in ("int8", "uint8", "int16") else text
-    if node.op == "xor":
-        return f"({args[0]} != {args[1]})"
-    if node.op == "not":
-        return f"!{args[0]}"
-    if node.op == "bitnot":
-        return f"{kind}(~{args[0]})"
-    if node.op == "neg":
-        return f"{kind}(-{args[0]})" if node.dtype not in FLOATS else f"(-{args[0]})"
-    if node.op == "reciprocal":
-        return f"({literal(1, node.dtype)} / {args[0]})"
     if node.op in ("isnan", "isinf", "isfinite"):
         return _float_test(node.op, args[0], node.args[0].dtype)
-    if node.op in _PRELUDE:
-        return (
-            f"kf::{node.op}<{kind}>({', '.join(args)})"
-            if node.op in _TEMPLATES
-            else (f"kf::{node.op}({', '.join(args)})")
-        )
-    return f"std::{_STANDARD.get(node.op, node.op)}({', '.join(args)})"
+    template = _FORMS.get(node.op)
+    if template is not None:
+        return template.format(*args, kind=kind, one=literal(1, node.dtype))
+    if node.op == "cast":
+        return f"({args[0]} != 0)" if node.dtype == "bool" else f"{kind}({args[0]})"
+    typed = f"<{kind}>" if node.op in _TYPED else ""
+    return f"kf::{node.op}{typed}({', '.join(args)})"
 
 
-_TEMPLATES = ("max", "min", "remainder", "floordiv", "fmod", "pow")
+_FORMS = {
+    "where": "({0} ? {1} : {2})",
+    "xor": "({0} != {1})",
+    "not": "!{0}",
+    "bitnot": "{kind}(~{0})",
+    "neg": "{kind}(-{0})",
+    "reciprocal": "({one} / {0})",
+}
 
 
 def _float_test(op: str, x: str, dtype: str) -> str:
-    limit = f"std::numeric_limits<{C_TYPE[dtype]}>::max()"
+    limit = f"kf::largest<{C_TYPE[dtype]}>()"
     if op == "isnan":
         return f"({x} != {x})"
     return f"(kf::abs({x}) > {limit})" if op == "isinf" else f"(kf::abs({x}) <= {limit})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .cpp_expr import C_TYPE, literal
+from .c_expr import C_TYPE, literal
 from .expr import FLOATS, compute_type
 from .tensor import Reduce
 
@@ -52,7 +52,7 @@ class Accumulator:
             return "1"
         if self.dtype in FLOATS:
             return literal(float("-inf" if self.kind == "max" else "inf"), self.dtype)
-        return f"std::numeric_limits<{C_TYPE[self.dtype]}>::{'lowest' if self.kind == 'max' else 'max'}()"
+        return f"kf::{'lowest' if self.kind == 'max' else 'largest'}<{C_TYPE[self.dtype]}>()"
 
     def variables(self) -> list[tuple[str, str, str]]:
         """(C type, name, start value) of what lives for the whole row."""

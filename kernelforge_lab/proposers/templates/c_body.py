@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from .cpp_expr import C_TYPE, affine_text, expr_text
-from .cpp_lines import Lines
-from .cpp_reduce import Accumulator
+from .c_expr import C_TYPE, affine_text, expr_text
+from .c_lines import Lines
+from .c_reduce import Accumulator
 from .expr import Expr, compute_type
 from .index import Affine, Var
 from .placement import place
@@ -17,28 +18,31 @@ from .tensor import Reduce
 _MAX_INLINE = 90
 
 
-class Body:
-    """Texts of a segment's expressions. ``dtypes`` are the buffers' dtypes, ``kept`` the row buffers."""
+@dataclass(frozen=True)
+class Scope:
+    """What names mean around a segment.
 
-    def __init__(
-        self,
-        lines: Lines,
-        segment: Segment,
-        dtypes: Mapping[str, str],
-        row_names: Mapping[Reduce, str],
-        kept: Sequence[str],
-        lane: Var | None,
-        numbers: list[int],
-    ) -> None:
+    ``dtypes`` of the buffers as stored, ``row_names`` of reductions, ``kept`` row buffers, the ``lane``
+    loop if there is one, and ``numbers``: the counter that makes value names unique in the source.
+    """
+
+    dtypes: Mapping[str, str]
+    row_names: Mapping[Reduce, str]
+    kept: Sequence[str]
+    lane: Var | None
+    numbers: Iterator[int]
+
+
+class Body:
+    """Texts of a segment's expressions, named where they are computed."""
+
+    def __init__(self, lines: Lines, segment: Segment, scope: Scope) -> None:
         roots = [a.value for a in segment.accumulates] + [s.value for s in segment.stores]
         self._lines = lines
         self._segment = segment
-        self._dtypes = dtypes
-        self._row_names = row_names
-        self._kept = kept
-        self._lane = lane
-        self._numbers = numbers
-        self._place = place(roots, segment.loops, lane.name if lane else None)
+        self._scope = scope
+        self._lane = scope.lane
+        self._place = place(roots, segment.loops, scope.lane.name if scope.lane else None)
         self._texts: dict[int, str] = {}
 
     def has_lets(self, depth: int) -> bool:
@@ -94,10 +98,10 @@ class Body:
         if node.op == "load":
             buffer, address = node.attr
             text = f"{buffer}[{self._address(buffer, address)}]"
-            stored = self._dtypes.get(buffer, node.dtype)
+            stored = self._scope.dtypes.get(buffer, node.dtype)
             return text if compute_type(stored) == stored == node.dtype else f"{C_TYPE[node.dtype]}({text})"
         if node.op == "row":
-            name = self._row_names[node.attr[0]]
+            name = self._scope.row_names[node.attr[0]]
             return f"{name}[t]" if self._lane is not None else name
         return expr_text(node, self._inline)
 
@@ -107,10 +111,9 @@ class Body:
 
     def _address(self, buffer: str, address: Affine) -> str:
         text = affine_text(address)
-        if self._lane is not None and buffer in self._kept:
+        if self._lane is not None and buffer in self._scope.kept:
             return f"({text}) * lanes + t"
         return text
 
     def _name(self) -> str:
-        self._numbers[0] += 1
-        return f"v{self._numbers[0] - 1}"
+        return f"v{next(self._scope.numbers)}"
