@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ..kernels.region import Region
 from ..kernels.stats import InputStats
 from . import decoys, oracle, stock, timing
 from .arena import Arena
-from .compile_ahead import CompileAhead
 from .job import Limits, Stock
 from .layout import plan_layout
 from .oracle import Case, Oracle
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 # Finalists get inputs that no earlier judgement of the region has used.
 _FINALIST_SEED_STEP: Final = 7919
 _CONTROL: Final = Rule(half_width=0.004, time_s=0.6, quads_min=8, quads_max=24)
+_CONTROL_TRIES: Final = 3
+_CONTROL_CALM: Final = 0.01
 # A time limit far above the slowest honest kernel: this many times eager.
 _LIMIT_FACTOR: Final = 50
 _GIB: Final = 2**30
@@ -41,7 +44,7 @@ class Bench:
         self._rotate_bytes = rotate_bytes
         self._arena: Arena | None = None
         self._oracles: dict[bool, Oracle] = {}
-        self._stock: Stock | None = None
+        self.stock: Stock | None = None
         self._stats = stats
         self._seed = seed
         self.eager_s = 0.0
@@ -81,12 +84,6 @@ class Bench:
         chosen = self.oracle(finalist=finalist)
         return [chosen.case("recorded"), chosen.case("recorded", 1), chosen.case("varied")]
 
-    def stock(self, compile_ahead: CompileAhead) -> Stock:
-        """Stock's times, measured at the first call (compiling takes seconds)."""
-        if self._stock is None:
-            self._stock = self._measure_stock(compile_ahead)
-        return self._stock
-
     def _too_big(self) -> str:
         if not any(spec.numel for spec in self.region.outputs):
             return "the region's outputs are empty: there is nothing to compute"
@@ -111,14 +108,14 @@ class Bench:
         first = arena.layout.places[arena.layout.timed[0]]
         return [arena.tensor(slot) for slot in first.of_kind("input")]
 
-    def _measure_stock(self, compile_ahead: CompileAhead) -> Stock:
+    def measure_stock(self, problem: str) -> None:
+        """Fill in ``stock``. ``problem``: why there is no compiled baseline ("": compile, it is cached)."""
         unknown = Stock(self.region.hash)
         if self.refused:
-            return dataclasses.replace(unknown, refused=self.refused)
+            self.stock = dataclasses.replace(unknown, refused=self.refused)
+            return
         arena = self.arena(())
         inputs = self._fill(arena)
-        cap_s = self.limits.compile_s
-        problem = compile_ahead.wait(self.region, cap_s) if cap_s > 0 else "torch.compile was not asked for"
         compiled = stock.Compiled(self.region, inputs, problem)
         if compiled.function is not None:
             self.implementations["compiled"] = compiled.function
@@ -127,12 +124,26 @@ class Bench:
         times = {name: timing.time_alone(side, places) * 1e6 for name, side in sides.items()}
         best = min(times, key=times.__getitem__)
         twin = StockSide(self.implementations[best], arena)
-        control = Pair(sides[best], twin, places).measure(_CONTROL)
-        return dataclasses.replace(
+        noise = _noise(lambda: Pair(sides[best], twin, places))
+        self.stock = dataclasses.replace(
             unknown,
             times_us=times,
             compiled_kernels=compiled.kernels,
             compile_s=compiled.seconds,
             reason=compiled.reason,
-            noise=abs(control.median),
+            noise=noise,
         )
+
+    def note_floor(self, floor_us: float) -> None:
+        if self.stock is not None:
+            self.stock = dataclasses.replace(self.stock, floor_us=floor_us)
+
+
+def _noise(pair: Callable[[], Pair]) -> float:
+    """The A/A control: |log-ratio| of stock against itself. A disturbed minute does not stay the floor."""
+    floor = math.inf
+    for _ in range(_CONTROL_TRIES):
+        floor = min(floor, abs(pair().measure(_CONTROL).median))
+        if floor < _CONTROL_CALM:
+            break
+    return floor

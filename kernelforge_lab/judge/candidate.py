@@ -168,6 +168,10 @@ class Candidate:
             raise CandidateDied(Status.LAUNCH_ERROR, str(answer["error"]))
         self.caged = bool(answer.get("caged"))
 
+    @property
+    def pid(self) -> int:
+        return self._runner.process.pid
+
     def run(self, place: int, times: int = 1) -> None:
         self._runner.send(do="run", place=place, times=times)
         self._answer("running", self.limit_s * times)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from .. import targets
 from ..exc import CompileError, KernelSourceError
 from ..kernels.format import parse
+from ..kernels.kernel import Kernel
 from ..kernels.region import Region
 from ..kernels.stats import InputStats
 from ..targets.base import Built
+from . import roof
+from .arena import Arena
 from .bench import Bench
 from .candidate import Candidate, CandidateDied, RunnerProcess
 from .checks import Failed
@@ -35,16 +40,14 @@ class Checker:
 
         self.target = targets.get(target, threads=threads)
         self.device = self.target.device()
-        torch.set_num_threads(self.device.threads)
+        torch.set_num_threads(1)
         self.compile_ahead = CompileAhead(self.device.threads)
         self._benches: OrderedDict[str, Bench] = OrderedDict()
-        self._spare: RunnerProcess | None = None
-        self._start_spare()
+        self._spare = RunnerProcess(self.device.threads)
 
     def close(self) -> None:
         self.compile_ahead.close()
-        if self._spare is not None:
-            self._spare.kill()
+        self._spare.kill()
 
     def prepare(self, region: Region, stats: tuple[InputStats, ...], limits: Limits, seed: int = 0) -> Stock:
         """Measure stock for a region, once."""
@@ -82,22 +85,19 @@ class Checker:
         return self._launch(job, bench, built, facts, atomics=atomics)
 
     def _launch(self, job: Job, bench: Bench, built: Built, facts: Verdict, *, atomics: bool) -> Verdict:
-        arena = bench.arena(built.plan.workspaces)
-        runner, self._spare = self._spare or RunnerProcess(self.device.threads), None
         trial: Trial | None = None
+        candidate: Candidate | None = None
         try:
-            candidate = Candidate(
-                runner, built, arena.layout, arena.fd, threads=self.device.threads, limit_s=bench.call_limit_s
-            )
-            self._start_spare()
+            arena = bench.arena(built.plan.workspaces)
+            candidate = self._start(built, arena, bench)
             trial = Trial(job, bench, candidate, arena, atomics=atomics)
             trial.prove()
             # Compiling stock takes seconds; a wrong kernel does not wait for it.
             stock = self._stock(bench)
             facts = dataclasses.replace(facts, stocks_us=dict(stock.times_us))
-            with self.compile_ahead.paused():
-                self._settle()
-                return trial.time(stock, facts)
+            with self._quiet():
+                verdict = trial.time(stock, facts)
+            return self._believe(verdict, bench)
         except (CandidateDied, Failed) as stop:
             proof = trial.proof if trial else None
             return dataclasses.replace(
@@ -108,12 +108,71 @@ class Checker:
                 max_error=proof.max_error if proof else None,
             )
         finally:
-            runner.kill()
-            if self._spare is None:
-                self._start_spare()
+            if candidate is not None:
+                candidate.close()
+
+    def _start(self, built: Built, arena: Arena, bench: Bench) -> Candidate:
+        """The kernel in a fresh runner. Raises CandidateDied."""
+        runner, self._spare = self._spare, RunnerProcess(self.device.threads)
+        return Candidate(
+            runner, built, arena.layout, arena.fd, threads=self.device.threads, limit_s=bench.call_limit_s
+        )
 
     def _stock(self, bench: Bench) -> Stock:
-        return bench.stock(self.compile_ahead)
+        if bench.stock is None:
+            problem = bench.refused
+            cap_s = bench.limits.compile_s
+            if not problem and cap_s > 0:
+                problem = self.compile_ahead.wait(bench.region, cap_s)
+            elif not problem:
+                problem = "torch.compile was not asked for"
+            with self._quiet():
+                bench.measure_stock(problem)
+                if not bench.refused:
+                    bench.note_floor(self._floor_us(bench))
+        assert bench.stock is not None
+        return bench.stock
+
+    def _floor_us(self, bench: Bench) -> float:
+        counts = sorted({1, self.device.threads})
+        kernels = [roof.touch_kernel(bench.region, threads) for threads in counts]
+        arena = bench.arena(())
+
+        def launch(kernel: Kernel) -> Candidate:
+            return self._start(self.target.build(kernel, bench.region), arena, bench)
+
+        return roof.measure_floor_us(kernels, launch, arena)
+
+    def _believe(self, verdict: Verdict, bench: Bench) -> Verdict:
+        """A kernel below the physical limit is not believed, if the limit holds when measured again."""
+        timing, stock = verdict.timing, bench.stock
+        if timing is None or stock is None or not roof.is_impossible(timing.kernel_us, stock.floor_us):
+            return verdict
+        with self._quiet():
+            bench.note_floor(min(stock.floor_us, self._floor_us(bench) or stock.floor_us))
+        floor_us = bench.stock.floor_us if bench.stock else 0.0
+        if not roof.is_impossible(timing.kernel_us, floor_us):
+            return verdict
+        return dataclasses.replace(
+            verdict,
+            status=Status.IMPOSSIBLE,
+            evidence=f"{timing.kernel_us:.1f} µs, but merely reading the inputs and writing the outputs takes"
+            f" {floor_us:.1f} µs here",
+        )
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """For timing: nothing compiles, no runner starts up, torch may use all its threads."""
+        import torch
+
+        self._spare.wait_ready()
+        with self.compile_ahead.paused():
+            torch.set_num_threads(self.device.threads)
+            try:
+                yield
+            finally:
+                # Alone it wastes nothing on waiting: proofs take half the processor time (measured).
+                torch.set_num_threads(1)
 
     def _bench(self, region: Region, stats: tuple[InputStats, ...], limits: Limits, seed: int) -> Bench:
         found = self._benches.get(region.hash)
@@ -127,11 +186,3 @@ class Checker:
             self._benches[region.hash] = found
         self._benches.move_to_end(region.hash)
         return found
-
-    def _start_spare(self) -> None:
-        self._spare = RunnerProcess(self.device.threads)
-
-    def _settle(self) -> None:
-        """The next runner must not be starting up while this one is timed."""
-        if self._spare is not None:
-            self._spare.wait_ready()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ..kernels.region import Region
 from . import channel
+from .sandbox import die_with_parent
 from .stock import compile_with_inductor, failure
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     os.nice(5)
+    die_with_parent()
     import torch
 
     torch.set_num_threads(int(sys.argv[1]))

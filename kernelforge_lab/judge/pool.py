@@ -201,4 +201,6 @@ def _environment(threads: int | None) -> dict[str, str]:
     kept["PYTHONPATH"] = str(_PACKAGE_PARENT)
     if threads:
         kept["OMP_NUM_THREADS"] = str(threads)
+    # One compile at a time, without inductor's own pool of processes, which would outlive a pause.
+    kept["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     return {**kept, **OMP_ENVIRONMENT, **_MALLOC}

@@ -115,7 +115,14 @@ def limit_resources(memory_bytes: int, cpu_s: int) -> None:
         _, hard = resource.getrlimit(kind)
         allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (allowed, allowed))
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    die_with_parent()
+
+
+def die_with_parent() -> None:
+    """SIGKILL for this process when the thread that started it ends, also while it is stopped (Linux)."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
 
 
 def restrict(*, loading: bool) -> bool:

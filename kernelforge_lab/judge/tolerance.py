@@ -32,8 +32,8 @@ _UNITS: Final = {
 }
 # A plain loop over positive numbers errs like the square root of its length; up to this long it is within c.
 _SUM_FREE: Final = 512
-# Equal addends round alike at every step: half a unit each in one of (at least) 16 partial sums.
-_COHERENT_LANES: Final = 32
+# Equal addends round alike at every step: up to half a unit each, a quarter on average.
+_COHERENT_STEP: Final = 4
 # A family where eager is this far off in relative L2 proves nothing about a kernel.
 EAGER_USELESS: Final = 0.05
 _CHUNK: Final = 1 << 19
@@ -140,10 +140,10 @@ def bound(
     base = [c * EPS[dtype] for c in _UNITS[dtype]]
     inherent_factor = max(INHERENT_FACTOR_MIN, math.sqrt(sum_length))
     if coherent:
-        inherent_factor = max(inherent_factor, sum_length / _COHERENT_LANES)
+        inherent_factor = max(inherent_factor, sum_length / _COHERENT_STEP)
     if dtype in ("float32", "float64"):
         growth = max(1.0, math.sqrt(sum_length / _SUM_FREE))
-        extra = sum_length / _COHERENT_LANES * EPS[dtype] if coherent else 0.0
+        extra = sum_length / _COHERENT_STEP * EPS[dtype] if coherent else 0.0
         base = [value * growth + extra for value in base]
     return Bound(
         l2=max(

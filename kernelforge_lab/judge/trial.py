@@ -10,6 +10,7 @@ from .arena import Arena
 from .bench import Bench
 from .candidate import Candidate
 from .checks import Proof
+from .contention import NOTEWORTHY, Contention
 from .job import Job, Stock
 from .rotation import Rotation
 from .statistics import LAUNCH_BOUND_US, Interval, is_faster, rank_us, surely_worse
@@ -44,6 +45,7 @@ class Trial:
         rotation = Rotation(self._arena, self.proof, cases, job.seed)
         best = StockSide(bench.implementations[stock.best], self._arena)
         pair = Pair(best, CandidateSide(self._candidate, timed), len(timed), rotation.before_quad)
+        others = Contention([self._candidate.pid])
         interval = pair.measure(_RACE)
         rotation.verify()
         if self._goes_on(interval, pair, stock):
@@ -52,7 +54,7 @@ class Trial:
             cap_s = job.limits.finalist_time_s if job.finalist else job.limits.time_s
             interval = pair.measure(Rule(job.limits.half_width, cap_s))
             rotation.verify()
-        return self._conclude(pair, interval, stock, facts)
+        return self._conclude(pair, interval, stock, facts, others.share())
 
     def _goes_on(self, interval: Interval, pair: Pair, stock: Stock) -> bool:
         if self._job.finalist:
@@ -61,7 +63,9 @@ class Trial:
             return False
         return not self._job.quick or is_faster(interval, stock.noise)
 
-    def _conclude(self, pair: Pair, interval: Interval, stock: Stock, facts: Verdict) -> Verdict:
+    def _conclude(
+        self, pair: Pair, interval: Interval, stock: Stock, facts: Verdict, others: float
+    ) -> Verdict:
         notes = []
         if pair.kernel_us < LAUNCH_BOUND_US:
             notes.append(f"launch-bound: under {LAUNCH_BOUND_US:g} µs, ranked as {LAUNCH_BOUND_US:g} µs")
@@ -72,6 +76,8 @@ class Trial:
             notes.append(
                 f"a tie with {stock.best} (within twice the interval or the noise); ties go to stock"
             )
+        if others > NOTEWORTHY:
+            notes.append(f"other processes used {others:.0%} of the processors meanwhile: times are rough")
         notes += [f"inputs '{family}' not used: {why}" for family, why in self.proof.skipped.items()]
         return dataclasses.replace(
             facts,
