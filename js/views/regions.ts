@@ -108,7 +108,8 @@ function regionRow(region: RegionView, widest: number, select: () => void): Row 
 
 function updateRow(row: Row, region: RegionView, selected: boolean): void {
   const won = region.speedup !== null && region.speedup > 1 ? 1 - 1 / region.speedup : 0;
-  const most = region.info.eligible && region.info.ceiling > 1 ? 1 - 1 / region.info.ceiling : 0;
+  const open = region.info.eligible && region.state !== 'ineligible';
+  const most = open && region.info.ceiling > 1 ? 1 - 1 / region.info.ceiling : 0;
   row.gained.style.setProperty('width', `${100 * won}%`);
   row.possible.style.setProperty('width', `${100 * Math.max(0, most - won)}%`);
   row.possible.hidden = most - won < 0.01;
@@ -120,8 +121,8 @@ function updateRow(row: Row, region: RegionView, selected: boolean): void {
 }
 
 function describe(region: RegionView): string {
-  if (!region.info.eligible) {
-    return region.reason || 'not eligible';
+  if (!region.info.eligible || region.state === 'ineligible' || region.state === 'off') {
+    return region.reason || region.state;
   }
   const ceiling = ratio(region.info.ceiling);
   const tried = region.correct + region.failed;
@@ -132,7 +133,8 @@ function describe(region: RegionView): string {
 function hint(region: RegionView): string {
   const info = region.info;
   const lines = [`${info.title} ×${info.count}`, `${micros(info.time_us)} each, ${micros(info.floor_us)} at the roof`];
-  return [...lines, region.state, region.reason].filter(Boolean).join('\n');
+  const shapes = `${info.inputs.join(', ')} → ${info.outputs.join(', ')}`;
+  return [...lines, shapes, region.state, region.reason].filter(Boolean).join('\n');
 }
 
 function quietRow(name: string, count: number, share: number, widest: number, why: string): HTMLElement {

@@ -64,6 +64,8 @@ class Pump:
 
     def start(self, have: int = 0) -> None:
         """Begin after ``have`` events, which the view got as a snapshot."""
+        for event in self._log.since(0)[:have]:
+            self._summary.add(event)
         self._sent = have
         self._notify()
 

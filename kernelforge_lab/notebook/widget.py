@@ -55,7 +55,9 @@ class RunWidget(anywidget.AnyWidget):
         self._log: Log = run.log
         self._packed = 0
         self._on_finish = on_finish
-        super().__init__()
+        # A finished run is shown by its first state; nobody may be there to hear an update.
+        so_far = Summary(self._log.since(0))
+        super().__init__(status=so_far.state, title=so_far.title, summary=so_far.as_json())
         self._pump = Pump(self._log, self)
         self.on_msg(self._on_message)
         self._pump.start(self._packed)

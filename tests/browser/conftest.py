@@ -62,7 +62,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         port = s.getsockname()[1]
     env = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "notebook")]),
+        "PYTHONPATH": str(ROOT),
         "JUPYTERLAB_GALATA_ROOT_DIR": str(root),
         "JUPYTER_CONFIG_DIR": str(base / "cfg"),
         "JUPYTER_DATA_DIR": str(base / "data"),

@@ -10,7 +10,7 @@ from .conftest import Lab, Server
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 START = """
-import fakes
+from tests.notebook import fakes
 from kernelforge_lab.notebook import bundle
 run = fakes.FakeRun(delay_s={delay}, trials={trials}).play()
 bundle.show(run)

@@ -12,6 +12,8 @@ from kernelforge_lab.log import EventLog
 from kernelforge_lab.notebook.pump import Pump
 from kernelforge_lab.notebook.summary import Summary
 
+from .fakes import script
+
 
 class FakeSink:
     """Keeps what a widget would have sent, and checks that one thread does it all."""
@@ -21,6 +23,7 @@ class FakeSink:
         self.threads: set[str] = set()
         self.contexts: list[str] = []
         self.finished = threading.Event()
+        self.summary = Summary()
 
     def send_message(self, message: dict[str, Any]) -> None:
         self.messages.append(message)
@@ -31,6 +34,7 @@ class FakeSink:
         self.threads.add(threading.current_thread().name)
 
     def finish(self, summary: Summary) -> None:
+        self.summary = summary
         self.finished.set()
 
     @property
@@ -82,6 +86,18 @@ def test_batches_join_without_gaps() -> None:
         time.sleep(0.02)
     until(lambda: sink.seqs[-1:] == [35])
     assert [m["from"] for m in sink.messages[1:]] == [m["to"] for m in sink.messages[:-1]]
+
+
+def test_a_pump_that_starts_late_knows_what_came_before() -> None:
+    log, sink = EventLog("r"), FakeSink()
+    events = list(script(trials=20))
+    for event in events[:60]:
+        log.emit(event)
+    Pump(log, sink, interval_s=0.01).start(60)
+    for event in events[60:]:
+        log.emit(event)
+    assert sink.finished.wait(5)
+    assert sink.seqs[0] == 61 and sink.summary.judged == 20
 
 
 def test_a_view_that_says_hello_gets_what_it_lacks() -> None:
