@@ -66,7 +66,7 @@ class Guard:
         return self._detour[0] is None
 
     def _generate(self, aligned: bool) -> RegionCall:
-        """The fast path as straight-line Python: 0.2 µs of checks an input instead of 0.9 in a loop."""
+        """The fast path as straight-line Python; shape, strides and dtype cost about 0.2 µs an input."""
         region = self.region
         names = region.input_names
         takes = ", ".join(names)
