@@ -34,6 +34,10 @@ class NoCompilerError(ForgeError):
     """No usable compiler on PATH."""
 
 
+class NoDeviceError(ForgeError):
+    """The device a target runs on is not there, or cannot be reached."""
+
+
 class CaptureError(ForgeError):
     """Nothing could be captured from what was given."""
 

@@ -7,13 +7,14 @@ from .base import Built, DeviceInfo, Launcher, Target
 
 __all__ = ["NAMES", "Built", "DeviceInfo", "Launcher", "Target", "get"]
 
-NAMES = ("cpu",)
+NAMES = ("cpu", "cuda")
 
 
 def get(name: str, arch: str | None = None, *, threads: int | None = None) -> Target:
     """The target called ``name``. ``threads`` limits a cpu kernel (default: all this process may use).
 
-    ``arch`` names another architecture to compile for; the cpu target only knows its own.
+    ``arch`` names the architecture to compile for (``sm_90``; default the GPU's own); the cpu target only
+    knows its own.
     """
     if name == "cpu":
         if arch is not None:
@@ -23,4 +24,8 @@ def get(name: str, arch: str | None = None, *, threads: int | None = None) -> Ta
         from .cpu import CpuTarget
 
         return CpuTarget(threads)
+    if name == "cuda":
+        from .cuda import CudaTarget
+
+        return CudaTarget(arch)
     raise ProblemError(f"There is no target {name!r}.", f"Use one of: {', '.join(NAMES)}.")

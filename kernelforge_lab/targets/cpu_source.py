@@ -12,14 +12,16 @@ from typing import Final
 
 from ..kernels.format import KernelFile, LaunchPlan
 from ..kernels.symbols import C_TYPES
+from .defines import define_lines, literal
 
 ENTRY: Final = "kf_entry"
 
 
 def translation_unit(file: KernelFile, plan: LaunchPlan, tensors: Sequence[str]) -> str:
     """C++ for ``plan``; ``tensors`` are the region's input and output names, in order."""
-    defines = [f"#define {name} {_literal(value)}" for name, value in plan.defines.items()]
-    return "\n".join([*defines, '#line 1 "kernel.cpp"', file.source, *_entry(file, plan, tensors), ""])
+    return "\n".join(
+        [*define_lines(plan), '#line 1 "kernel.cpp"', file.source, *_entry(file, plan, tensors), ""]
+    )
 
 
 def _entry(file: KernelFile, plan: LaunchPlan, tensors: Sequence[str]) -> list[str]:
@@ -33,19 +35,8 @@ def _entry(file: KernelFile, plan: LaunchPlan, tensors: Sequence[str]) -> list[s
     ]
     for declared, launch in zip(file.launches, plan.launches, strict=True):
         args = ", ".join(
-            _literal(arg) if isinstance(arg, int) else f"({types[arg]}*)kf_p{position[arg]}"
+            literal(arg) if isinstance(arg, int) else f"({types[arg]}*)kf_p{position[arg]}"
             for arg in launch.args
         )
         lines += [f'#line {declared.line} "kernel.cpp"', f"  {launch.function}({args});"]
     return [*lines, "}"]
-
-
-def _literal(value: int | str) -> str:
-    """An integer as a C++ literal; parenthesised when negative so that macros compose.
-
-    Plain ``int`` when it fits: loops over a 64-bit bound vectorise worse.
-    """
-    if isinstance(value, str):
-        return value
-    text = str(value) if -(2**31) < value < 2**31 else f"{value}LL"
-    return f"({text})" if value < 0 else text

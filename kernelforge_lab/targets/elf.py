@@ -47,7 +47,7 @@ def read_shared_object(path: Path) -> SharedObject | None:
     if data[:6] != b"\x7fELF\x02\x01":
         return None
     try:
-        sections = _sections(data)
+        sections = read_sections(data)
         imports, exports = _dynamic_symbols(sections)
     except (struct.error, IndexError, ValueError, OverflowError):
         return None
@@ -75,7 +75,8 @@ def _is_code(section: Section) -> bool:
     return section.kind in (_PROGBITS, _STRTAB, _RELA, _NOBITS, _INIT_ARRAY, _FINI_ARRAY)
 
 
-def _sections(data: bytes) -> list[Section]:
+def read_sections(data: bytes) -> list[Section]:
+    """All sections of a 64-bit little-endian ELF file (shared objects and cubins alike)."""
     table_at = struct.unpack_from("<Q", data, 0x28)[0]
     entry_bytes, count, names_index = struct.unpack_from("<HHH", data, 0x3A)
     headers = [struct.unpack_from("<IIQQQQIIQQ", data, table_at + i * entry_bytes) for i in range(count)]

@@ -1,0 +1,243 @@
+// Included before every cuda kernel: the 16-bit floating types and mathematics of prelude_cpu.h, so that
+// one arithmetic has one spelling on both targets. Needs no header of the CUDA toolkit: NVRTC finds none
+// on a machine that only has a driver.
+#pragma once
+
+#ifdef __CUDACC_RTC__
+using int8_t = signed char;
+using uint8_t = unsigned char;
+using int16_t = short;
+using uint16_t = unsigned short;
+using int32_t = int;
+using uint32_t = unsigned int;
+using int64_t = long long;
+using uint64_t = unsigned long long;
+#define INT64_C(value) value##LL
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#define FLT_MAX 3.402823466e+38f
+#define FLT_MIN 1.175494351e-38f
+#define FLT_EPSILON 1.192092896e-07f
+
+// The part of the standard library that device code uses and NVRTC does not bring along.
+namespace std {
+
+template <class T> __device__ constexpr const T& min(const T& a, const T& b) { return b < a ? b : a; }
+template <class T> __device__ constexpr const T& max(const T& a, const T& b) { return a < b ? b : a; }
+
+template <class T> struct numeric_limits {
+  static constexpr bool is_integer = true, is_signed = T(-1) < T(0);
+  static __device__ constexpr T max() {
+    return is_signed ? T((uint64_t(1) << (8 * sizeof(T) - 1)) - 1) : T(~T(0));
+  }
+  static __device__ constexpr T min() { return is_signed ? T(-max() - 1) : T(0); }
+  static __device__ constexpr T lowest() { return min(); }
+};
+template <> struct numeric_limits<bool> {
+  static constexpr bool is_integer = true, is_signed = false;
+  static __device__ constexpr bool max() { return true; }
+  static __device__ constexpr bool min() { return false; }
+  static __device__ constexpr bool lowest() { return false; }
+};
+template <> struct numeric_limits<float> {
+  static constexpr bool is_integer = false, is_signed = true;
+  static __device__ constexpr float max() { return FLT_MAX; }
+  static __device__ constexpr float min() { return FLT_MIN; }
+  static __device__ constexpr float lowest() { return -FLT_MAX; }
+  static __device__ constexpr float epsilon() { return FLT_EPSILON; }
+  static __device__ constexpr float infinity() { return __builtin_bit_cast(float, 0x7f800000); }
+  static __device__ constexpr float quiet_NaN() { return __builtin_bit_cast(float, 0x7fc00000); }
+};
+template <> struct numeric_limits<double> {
+  static constexpr bool is_integer = false, is_signed = true;
+  static __device__ constexpr double max() { return 1.7976931348623157e+308; }
+  static __device__ constexpr double min() { return 2.2250738585072014e-308; }
+  static __device__ constexpr double lowest() { return -max(); }
+  static __device__ constexpr double epsilon() { return 2.2204460492503131e-16; }
+  static __device__ constexpr double infinity() { return __builtin_bit_cast(double, 0x7ff0000000000000); }
+  static __device__ constexpr double quiet_NaN() { return __builtin_bit_cast(double, 0x7ff8000000000000); }
+};
+
+using ::acos, ::acosh, ::asin, ::asinh, ::atan, ::atan2, ::atanh, ::cbrt, ::ceil, ::copysign, ::cos, ::cosh;
+using ::erf, ::erfc, ::exp, ::exp2, ::expm1, ::fabs, ::floor, ::fma, ::fmax, ::fmin, ::fmod, ::hypot;
+using ::ldexp, ::lgamma, ::log, ::log10, ::log1p, ::log2, ::nearbyint, ::pow, ::rint, ::round, ::sin, ::sinh;
+using ::sqrt, ::tan, ::tanh, ::tgamma, ::trunc;
+
+}  // namespace std
+#else
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#endif
+
+#define KF_DEVICE static __device__ __forceinline__
+#define KF_MEMBER __device__ __forceinline__
+
+namespace kf {
+
+KF_DEVICE uint32_t bits(float value) { return __float_as_uint(value); }
+KF_DEVICE float number(uint32_t word) { return __uint_as_float(word); }
+
+}  // namespace kf
+
+// bfloat16: one rounding instruction each way (sm_80 and later).
+struct alignas(2) kf_bf16 {
+  uint16_t bits;
+  kf_bf16() = default;
+  KF_MEMBER kf_bf16(float value) : bits(round(value)) {}
+  KF_MEMBER kf_bf16& operator=(float value) {
+    bits = round(value);
+    return *this;
+  }
+  static KF_MEMBER uint16_t round(float value) {
+    uint16_t word;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(word) : "f"(value));
+    return word;
+  }
+  KF_MEMBER operator float() const { return kf::number(uint32_t(bits) << 16); }
+};
+
+struct alignas(2) kf_f16 {
+  uint16_t bits;
+  kf_f16() = default;
+  KF_MEMBER kf_f16(float value) : bits(round(value)) {}
+  KF_MEMBER kf_f16& operator=(float value) {
+    bits = round(value);
+    return *this;
+  }
+  static KF_MEMBER uint16_t round(float value) {
+    uint16_t word;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(word) : "f"(value));
+    return word;
+  }
+  KF_MEMBER operator float() const {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+  }
+};
+
+namespace kf {
+
+static constexpr float inf = __builtin_bit_cast(float, 0x7f800000);
+
+// N neighbours as one access: 16 bytes at most, and the address a multiple of their size.
+template <class T, int N> struct alignas(sizeof(T) * N) Vec {
+  T at[N];
+  KF_MEMBER T& operator[](int i) { return at[i]; }
+  KF_MEMBER const T& operator[](int i) const { return at[i]; }
+};
+
+template <int N, class T> KF_DEVICE Vec<T, N> load(const T* from) {
+  return *reinterpret_cast<const Vec<T, N>*>(from);
+}
+
+template <int N, class T> KF_DEVICE void store(T* to, const Vec<T, N>& values) {
+  *reinterpret_cast<Vec<T, N>*>(to) = values;
+}
+
+// Global thread index along x, in 64 bits: blockIdx.x * blockDim.x alone wraps at 2^32.
+KF_DEVICE int64_t thread_index() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
+KF_DEVICE int64_t thread_count() { return int64_t(gridDim.x) * blockDim.x; }
+
+KF_DEVICE float exp(float x) { return ::expf(x); }
+KF_DEVICE float log(float x) { return ::logf(x); }
+KF_DEVICE float tanh(float x) { return ::tanhf(x); }
+KF_DEVICE float sigmoid(float x) { return 1.f / (1.f + ::expf(-x)); }
+KF_DEVICE float erf(float x) { return ::erff(x); }
+KF_DEVICE float log1p(float x) { return ::log1pf(x); }
+KF_DEVICE float expm1(float x) { return ::expm1f(x); }
+KF_DEVICE float sqrt(float x) { return ::sqrtf(x); }
+KF_DEVICE float rsqrt(float x) { return ::rsqrtf(x); }
+
+KF_DEVICE double exp(double x) { return ::exp(x); }
+KF_DEVICE double log(double x) { return ::log(x); }
+KF_DEVICE double tanh(double x) { return ::tanh(x); }
+KF_DEVICE double sigmoid(double x) { return 1. / (1. + ::exp(-x)); }
+KF_DEVICE double erf(double x) { return ::erf(x); }
+KF_DEVICE double log1p(double x) { return ::log1p(x); }
+KF_DEVICE double expm1(double x) { return ::expm1(x); }
+KF_DEVICE double sqrt(double x) { return ::sqrt(x); }
+KF_DEVICE double rsqrt(double x) { return ::rsqrt(x); }
+
+// NaN-propagating, as torch.maximum and torch.minimum.
+template <class T> KF_DEVICE T max(T a, T b) { return a > b || a != a ? a : b; }
+template <class T> KF_DEVICE T min(T a, T b) { return a < b || a != a ? a : b; }
+template <class T> KF_DEVICE T abs(T x) { return x < T(0) ? T(-x) : x; }
+KF_DEVICE float abs(float x) { return ::fabsf(x); }
+KF_DEVICE double abs(double x) { return ::fabs(x); }
+template <class T> KF_DEVICE T sign(T x) { return T((T(0) < x) - (x < T(0))); }
+
+KF_DEVICE float floor(float x) { return ::floorf(x); }
+KF_DEVICE double floor(double x) { return ::floor(x); }
+KF_DEVICE float copysign(float x, float s) { return ::copysignf(x, s); }
+KF_DEVICE double copysign(double x, double s) { return ::copysign(x, s); }
+
+template <class T> KF_DEVICE T fmod(T a, T b) {
+  if constexpr (!std::numeric_limits<T>::is_integer) {
+    return sizeof(T) == 4 ? T(::fmodf(a, b)) : T(::fmod(double(a), double(b)));
+  } else {
+    return b == T(-1) ? T(0) : T(a % b);
+  }
+}
+
+// Python's modulo and floor division (c10::div_floor_floating for floats).
+template <class T> KF_DEVICE T remainder(T a, T b) {
+  const T r = fmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? T(r + b) : r;
+}
+
+template <class T> KF_DEVICE T floordiv(T a, T b) {
+  if constexpr (!std::numeric_limits<T>::is_integer) {
+    if (b == 0) return a / b;
+    const T mod = fmod(a, b);
+    T q = (a - mod) / b;
+    if (mod != 0 && (b < 0) != (mod < 0)) q -= 1;
+    if (q == 0) return copysign(T(0), a / b);
+    const T low = floor(q);
+    return q - low > T(0.5) ? low + 1 : low;
+  } else {
+    if (b == T(-1)) return T(0 - a);
+    const T q = a / b;
+    return a % b != 0 && (a < 0) != (b < 0) ? T(q - 1) : q;
+  }
+}
+
+// Integer powers by squaring; torch gives 0 for negative exponents unless the base is ±1.
+template <class T> KF_DEVICE T pow(T base, T exponent) {
+  if constexpr (!std::numeric_limits<T>::is_integer) {
+    return sizeof(T) == 4 ? T(::powf(base, exponent)) : T(::pow(double(base), double(exponent)));
+  } else {
+    if (exponent < 0) return base == 1 ? T(1) : base == T(-1) ? T(exponent % 2 ? -1 : 1) : T(0);
+    T result = 1;
+    for (; exponent; exponent /= 2, base = T(base * base))
+      if (exponent % 2) result = T(result * base);
+    return result;
+  }
+}
+
+// What a launch line passes against what the function takes: checked while compiling, see cuda_source.py.
+template <class F> struct Signature;
+template <class... P> struct Signature<void (*)(P...)> {
+  static constexpr int arity = sizeof...(P);
+};
+template <int I, class F> struct Parameter;
+template <class P, class... Rest> struct Parameter<0, void (*)(P, Rest...)> { using type = P; };
+template <int I, class P, class... Rest> struct Parameter<I, void (*)(P, Rest...)> {
+  using type = typename Parameter<I - 1, void (*)(Rest...)>::type;
+};
+template <class Taken, class Given> struct Fits { static constexpr bool value = false; };
+template <class T> struct Fits<T*, T*> { static constexpr bool value = true; };
+template <class T> struct Fits<const T*, T*> { static constexpr bool value = true; };
+template <class T> struct Fits<void*, T*> { static constexpr bool value = true; };
+template <class T> struct Fits<const void*, T*> { static constexpr bool value = true; };
+template <> struct Fits<int, long long> { static constexpr bool value = true; };
+template <> struct Fits<unsigned, long long> { static constexpr bool value = true; };
+template <> struct Fits<long, long long> { static constexpr bool value = true; };
+template <> struct Fits<unsigned long, long long> { static constexpr bool value = true; };
+template <> struct Fits<long long, long long> { static constexpr bool value = true; };
+template <> struct Fits<unsigned long long, long long> { static constexpr bool value = true; };
+
+}  // namespace kf
