@@ -5,9 +5,9 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from .layout import Layout, Place, Slot
+from .layout import ARMED_PLACES, Layout, Place, Slot
 
 if TYPE_CHECKING:
     import torch
@@ -15,31 +15,40 @@ if TYPE_CHECKING:
 CANARY: Final = 0xC3
 # A is NaN in every floating dtype and -1 in integers; B is a large finite number (1.5e16 in float32).
 POISONS: Final = (0xFF, 0x5A)
+# Thread stacks, the interpreter and the C libraries need about 0.6 GiB of address space on 2 threads.
+_SPARE_ADDRESS_BYTES: Final = 2 * 2**30
+_CPU_LIMIT_S: Final = 600
 
 
 class Arena:
-    """A memfd holding all places of a layout, with torch views on it.
+    """All places of a layout in memory that a runner can map too, as one torch tensor of bytes.
 
-    The checker's mapping has no closed pages: only the runner meets them.
+    ``fds`` and ``opening`` are what a runner needs to map it. Subclasses say where the memory is.
     """
 
-    def __init__(self, layout: Layout) -> None:
-        import torch
+    bytes: torch.Tensor
+    fds: list[int]
 
+    def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self.fd = os.memfd_create("kernelforge-arena")
-        os.ftruncate(self.fd, max(layout.total, 1))
-        self._map = mmap.mmap(self.fd, max(layout.total, 1))
-        self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
-        self._canary = torch.full((64,), CANARY, dtype=torch.uint8)
+        self._allocate(layout)
         for place in layout.places:
-            for slot in place.slots.values():
-                for low, high in _bands(slot):
-                    self.bytes[low:high] = CANARY
+            self.repair_bands(place)
+
+    def _allocate(self, layout: Layout) -> None:
+        """Set ``bytes`` and ``fds``."""
+        raise NotImplementedError
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """Fields of the runner's ``open`` command, besides the descriptors."""
+        raise NotImplementedError
 
     def close(self) -> None:
-        # The mapping itself lives as long as torch views on it do.
-        os.close(self.fd)
+        """Give the descriptors back; the memory lives as long as torch views on it do."""
+        for fd in self.fds:
+            os.close(fd)
+        self.fds = []
 
     def raw(self, slot: Slot) -> torch.Tensor:
         """The slot's storage as bytes."""
@@ -55,7 +64,7 @@ class Arena:
         flat = (
             self.raw(slot).view(torch_dtype(spec.dtype))
             if slot.size
-            else torch.empty(0, dtype=torch_dtype(spec.dtype))
+            else torch.empty(0, dtype=torch_dtype(spec.dtype), device=self.bytes.device)
         )
         return flat.as_strided(spec.shape, spec.strides, spec.offset) if slot.size else flat.view(spec.shape)
 
@@ -96,6 +105,30 @@ class Arena:
         for slot in place.slots.values():
             for low, high in _bands(slot):
                 self.bytes[low:high] = CANARY
+
+
+class HostArena(Arena):
+    """A memfd. The checker's own mapping has no closed pages: only the runner meets them."""
+
+    def _allocate(self, layout: Layout) -> None:
+        import torch
+
+        fd = os.memfd_create("kernelforge-arena")
+        self.fds = [fd]
+        os.ftruncate(fd, max(layout.total, 1))
+        self._map = mmap.mmap(fd, max(layout.total, 1))
+        self.bytes = torch.frombuffer(self._map, dtype=torch.uint8)
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        armed = self.layout.places[:ARMED_PLACES]
+        return {
+            "size": self.layout.total,
+            "closed": [r for place in armed for r in place.closed],
+            "read_only": [r for place in armed for r in place.read_only],
+            "memory_bytes": _SPARE_ADDRESS_BYTES + self.layout.total,
+            "cpu_s": _CPU_LIMIT_S,
+        }
 
 
 def equal_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -24,9 +24,6 @@ from .verdict import Status
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
 _RUNNER: Final = Path(__file__).with_name("runner.py")
 _START_TIMEOUT_S: Final = 30.0
-# Thread stacks, the interpreter and the C libraries need about 0.6 GiB of address space on 2 threads.
-_SPARE_ADDRESS_BYTES: Final = 2 * 2**30
-_CPU_LIMIT_S: Final = 600
 # Threads that spin for a few hundred µs after a parallel loop (300 000 rounds are libgomp's own default,
 # some ms). Fully passive waiting slows eager and kernels alike by 2x on small regions (measured), which no
 # person's process does; spinning for ms would disturb the block of the other side.

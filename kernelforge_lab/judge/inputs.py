@@ -142,13 +142,13 @@ def main_inputs(region: Region) -> frozenset[int]:
 
 
 def make_storages(
-    region: Region, stats: Sequence[InputStats], how: Family, seed: int
+    region: Region, stats: Sequence[InputStats], how: Family, seed: int, device: str = "cpu"
 ) -> tuple[torch.Tensor, ...]:
-    """The storages (uint8) of all inputs for one family and seed. Deterministic."""
+    """The storages (uint8) of all inputs for one family and seed, on ``device``. Deterministic there."""
     mains = main_inputs(region)
     made = []
     for i, (spec, stat) in enumerate(zip(region.inputs, stats, strict=True)):
-        random = _generator(region.hash, how.name, seed, i)
+        random = _generator(device, region.hash, how.name, seed, i)
         made.append(_storage(spec, stat, how, random, i in mains))
     return tuple(made)
 
@@ -184,7 +184,7 @@ def view_storage(data: torch.Tensor, spec: TensorSpec) -> torch.Tensor:
 
     dtype = torch_dtype(spec.dtype)
     if spec.numel == 0:
-        return torch.empty(spec.shape, dtype=dtype)
+        return torch.empty(spec.shape, dtype=dtype, device=data.device)
     return data.view(dtype).as_strided(spec.shape, spec.strides, spec.offset)
 
 
@@ -193,7 +193,7 @@ def _storage(
 ) -> torch.Tensor:
     import torch
 
-    data = torch.full((storage_bytes(spec),), _GAP_FILL, dtype=torch.uint8)
+    data = torch.full((storage_bytes(spec),), _GAP_FILL, dtype=torch.uint8, device=random.device)
     if spec.numel == 0:
         return data
     if data.data_ptr() % 64:  # pragma: no cover - torch aligns; views below rely on it
@@ -219,7 +219,7 @@ def _floats(spec: TensorSpec, stat: InputStats, how: Family, random: torch.Gener
     import torch
 
     dtype = torch.float64 if spec.dtype == "float64" else torch.float32
-    draft = torch.empty(spec.shape, dtype=dtype).normal_(generator=random)
+    draft = torch.empty(spec.shape, dtype=dtype, device=random.device).normal_(generator=random)
     std = stat.std
     if how.varied:
         # A weight recorded as all ones must still be read by the kernel: it varies here.
@@ -234,7 +234,7 @@ def _floats(spec: TensorSpec, stat: InputStats, how: Family, random: torch.Gener
     for fraction, value in ((stat.zeros, 0.0), (stat.inf, -math.inf), (stat.nan, math.nan)):
         # The recorded infinities of models are attention masks: −inf.
         if fraction > 0 and not (value == 0.0 and how.varied and fraction > 0.9):
-            draft[torch.rand(spec.shape, generator=random) < fraction] = value
+            draft[torch.rand(spec.shape, generator=random, device=random.device) < fraction] = value
     return draft
 
 
@@ -243,9 +243,11 @@ def _integers(spec: TensorSpec, stat: InputStats, random: torch.Generator) -> to
 
     if spec.dtype == "bool":
         share = min(max(stat.mean, 0.0), 1.0)
-        return torch.rand(spec.shape, generator=random) < share
+        return torch.rand(spec.shape, generator=random, device=random.device) < share
     low, high = int(stat.low), int(stat.high)
-    return torch.randint(low, max(low, high) + 1, spec.shape, generator=random, dtype=torch.int64)
+    return torch.randint(
+        low, max(low, high) + 1, spec.shape, generator=random, dtype=torch.int64, device=random.device
+    )
 
 
 def _compact(spec: TensorSpec) -> TensorSpec:
@@ -278,11 +280,11 @@ def _spread(x: torch.Tensor) -> float:
 def _index(count: int, random: torch.Generator) -> int:
     import torch
 
-    return int(torch.randint(count, (1,), generator=random))
+    return int(torch.randint(count, (1,), generator=random, device=random.device))
 
 
-def _generator(*key: object) -> torch.Generator:
+def _generator(device: str, *key: object) -> torch.Generator:
     import torch
 
     digest = hashlib.sha256(repr(key).encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
+    return torch.Generator(device).manual_seed(int.from_bytes(digest[:7], "little"))

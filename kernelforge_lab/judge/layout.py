@@ -22,9 +22,20 @@ PAGE_BYTES: Final = 4096
 ALIGN_BYTES: Final = 64
 ARMED_PLACES: Final = 2
 TIMED_PLACES_MIN: Final = 2
-TIMED_PLACES_MAX: Final = 96
 # Small canary bands between tensors that are not guarded by pages.
 _BAND_BYTES: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """What memory is made of: bytes of a page that can be closed, and where packed tensors may start."""
+
+    page_bytes: int = PAGE_BYTES
+    align_bytes: int = ALIGN_BYTES
+    timed_places_max: int = 96
+
+
+CPU_MEMORY: Final = Geometry()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +78,24 @@ class Layout:
     places: tuple[Place, ...]
     total: int
     workspaces: tuple[tuple[str, str, int], ...] = field(default=())
+    geometry: Geometry = CPU_MEMORY
 
     @property
     def timed(self) -> range:
         """Indices of the places that timing rotates through."""
         return range(ARMED_PLACES, len(self.places))
+
+    @property
+    def open_ranges(self) -> list[tuple[int, int]]:
+        """(offset, length) of everything between closed pages."""
+        ranges, cursor = [], 0
+        for offset, length in sorted(r for place in self.places for r in place.closed):
+            if offset > cursor:
+                ranges.append((cursor, offset - cursor))
+            cursor = offset + length
+        if self.total > cursor:
+            ranges.append((cursor, self.total - cursor))
+        return ranges
 
     def locate(self, offset: int) -> tuple[str, str, int] | None:
         """(kind, tensor, bytes past its end or, negative, before its start) of a faulting byte.
@@ -82,7 +106,7 @@ class Layout:
         for place in self.places[:ARMED_PLACES]:
             for slot in place.slots.values():
                 distance = max(slot.start - offset, offset - (slot.start + slot.size) + 1, 0)
-                if distance <= 2 * PAGE_BYTES and (best is None or distance < best[0]):
+                if distance <= 2 * self.geometry.page_bytes and (best is None or distance < best[0]):
                     best = (distance, slot)
         if best is None:
             return None
@@ -102,11 +126,15 @@ def place_bytes(region: Region, workspaces: Sequence[tuple[str, str, int]] = ())
 
 
 def plan_layout(
-    region: Region, workspaces: Sequence[tuple[str, str, int]], rotate_bytes: int, budget_bytes: int
+    region: Region,
+    workspaces: Sequence[tuple[str, str, int]],
+    rotate_bytes: int,
+    budget_bytes: int,
+    geometry: Geometry = CPU_MEMORY,
 ) -> Layout:
     """Enough places to rotate through ``rotate_bytes``, but no more than ``budget_bytes`` hold."""
     each = max(1, place_bytes(region, workspaces))
-    timed = min(TIMED_PLACES_MAX, math.ceil(rotate_bytes / each), budget_bytes // each)
+    timed = min(geometry.timed_places_max, math.ceil(rotate_bytes / each), budget_bytes // each)
     count = ARMED_PLACES + max(TIMED_PLACES_MIN, timed)
     tensors = [
         *((n, "input", s) for n, s in zip(region.input_names, region.inputs, strict=True)),
@@ -116,37 +144,39 @@ def plan_layout(
     places, cursor = [], 0
     for index in range(count):
         if index < ARMED_PLACES:
-            place, cursor = _armed(tensors, cursor, at_end=index == 0)
+            place, cursor = _armed(tensors, cursor, geometry.page_bytes, at_end=index == 0)
         else:
-            place, cursor = _packed(tensors, cursor)
+            place, cursor = _packed(tensors, cursor, geometry.align_bytes)
         places.append(place)
-    return Layout(tuple(places), _up(cursor, PAGE_BYTES), tuple(workspaces))
+    return Layout(tuple(places), _up(cursor, geometry.page_bytes), tuple(workspaces), geometry)
 
 
-def _armed(tensors: Sequence[tuple[str, str, TensorSpec]], cursor: int, *, at_end: bool) -> tuple[Place, int]:
+def _armed(
+    tensors: Sequence[tuple[str, str, TensorSpec]], cursor: int, page: int, *, at_end: bool
+) -> tuple[Place, int]:
     slots, closed, read_only = {}, [], []
     for name, kind, spec in tensors:
         size = storage_bytes(spec)
-        closed.append((cursor, PAGE_BYTES))
-        low = cursor + PAGE_BYTES
+        closed.append((cursor, page))
+        low = cursor + page
         # One page of canaries on the side that does not touch the closed page.
-        room = _up(max(size, 1), PAGE_BYTES) + PAGE_BYTES
+        room = _up(max(size, 1), page) + page
         high = low + room
         start = high - _up(size, ALIGN_BYTES) if at_end else low
         slots[name] = Slot(name, kind, spec, start, size, low, high)
         if kind == "input":
             read_only.append((low, room))
         cursor = high
-    closed.append((cursor, PAGE_BYTES))
-    return Place(slots, tuple(closed), tuple(read_only)), cursor + PAGE_BYTES
+    closed.append((cursor, page))
+    return Place(slots, tuple(closed), tuple(read_only)), cursor + page
 
 
-def _packed(tensors: Sequence[tuple[str, str, TensorSpec]], cursor: int) -> tuple[Place, int]:
+def _packed(tensors: Sequence[tuple[str, str, TensorSpec]], cursor: int, align: int) -> tuple[Place, int]:
     slots = {}
     for name, kind, spec in tensors:
         size = storage_bytes(spec)
-        start = cursor + _BAND_BYTES
-        end = _up(start + size, ALIGN_BYTES) + _BAND_BYTES
+        start = _up(cursor + _BAND_BYTES, align)
+        end = _up(start + size, align) + _BAND_BYTES
         slots[name] = Slot(name, kind, spec, start, size, cursor, end)
         cursor = end
     return Place(slots), cursor

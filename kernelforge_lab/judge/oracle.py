@@ -58,13 +58,21 @@ class Case:
 class Oracle:
     """Makes cases for one region and keeps them while ``budget_bytes`` allows."""
 
-    def __init__(self, region: Region, stats: Sequence[InputStats], seed: int, budget_bytes: int) -> None:
+    def __init__(
+        self,
+        region: Region,
+        stats: Sequence[InputStats],
+        seed: int,
+        budget_bytes: int,
+        device: str = "cpu",
+    ) -> None:
         self.region = region
         self.stats = full_stats(region, stats)
         self.seed = seed
         self.eager = compile_region(region)
         self._exact = compile_region(region, float64=True)
         self._budget_bytes = budget_bytes
+        self._device = device
         self._kept: dict[tuple[str, int], Case] = {}
         self._sum_length = tolerance.longest_sum(region)
         self._typical: tuple[float, ...] | None = None
@@ -92,10 +100,10 @@ class Oracle:
     def _make(self, name: str, seed: int) -> Case:
         if name == NUDGED:
             how = family("varied")
-            storages = nudged(self.region, make_storages(self.region, self.stats, how, seed))
+            storages = nudged(self.region, make_storages(self.region, self.stats, how, seed, self._device))
         else:
             how = family(name)
-            storages = make_storages(self.region, self.stats, how, seed)
+            storages = make_storages(self.region, self.stats, how, seed, self._device)
         return self._reference(name, seed, how, storages)
 
     def _reference(self, name: str, seed: int, how: Family, storages: tuple[torch.Tensor, ...]) -> Case:
@@ -162,8 +170,8 @@ class Oracle:
                 continue
             flat = data.view(torch_dtype(spec.dtype)).double()
             if shake_seed is not None:
-                random = torch.Generator().manual_seed(self.seed + shake_seed)
-                sign = torch.empty(flat.shape, dtype=torch.float64).bernoulli_(0.5, generator=random)
+                random = torch.Generator(flat.device).manual_seed(self.seed + shake_seed)
+                sign = torch.empty_like(flat).bernoulli_(0.5, generator=random)
                 flat *= 1 + (2 * sign - 1) * _PERTURBATION.get(spec.dtype, _PERTURBATION_DEFAULT)
             result.append(flat.as_strided(spec.shape, spec.strides, spec.offset))
         return result
@@ -182,7 +190,7 @@ class Oracle:
         if self._typical is None:
             import torch
 
-            storages = make_storages(self.region, self.stats, family("varied"), self.seed)
+            storages = make_storages(self.region, self.stats, family("varied"), self.seed, self._device)
             with torch.no_grad():
                 outs = self._exact(*self._upcast(storages))
             self._typical = tuple(tolerance.rms(o) if o.is_floating_point() else 1.0 for o in outs)

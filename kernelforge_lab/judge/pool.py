@@ -186,6 +186,9 @@ class _Worker:
             except OSError:
                 self._process.kill()
         self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._log):
+            with contextlib.suppress(OSError, ValueError):
+                stream.close()  # type: ignore[union-attr]
 
     def _last_words(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -63,11 +63,11 @@ def test_the_estimate_lies_in_its_interval(seed: int, noise: float, count: int) 
 
 @given(seeds, st.floats(0.6, 1.6))
 @settings(max_examples=30, deadline=None)
-def test_swapping_stock_and_kernel_mirrors_the_interval(seed: int, speedup: float) -> None:
+def test_stock_and_kernel_are_never_both_faster(seed: int, speedup: float) -> None:
     ratios = quads(speedup, 0.02, 41, seed)
     forward, backward = bootstrap(ratios), bootstrap([-r for r in ratios])
     assert forward.median == pytest.approx(-backward.median)
-    assert forward.half_width == pytest.approx(backward.half_width, rel=0.35, abs=2e-3)
+    assert not (is_faster(forward) and is_faster(backward))
 
 
 def test_more_samples_narrow_the_interval() -> None:
