@@ -124,7 +124,7 @@ namespace kf {
 static constexpr float inf = __builtin_bit_cast(float, 0x7f800000);
 
 // N neighbours as one access: 16 bytes at most, and the address a multiple of their size.
-template <class T, int N> struct alignas(sizeof(T) * N) Vec {
+template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vec {
   T at[N];
   KF_MEMBER T& operator[](int i) { return at[i]; }
   KF_MEMBER const T& operator[](int i) const { return at[i]; }
@@ -239,5 +239,157 @@ template <> struct Fits<long, long long> { static constexpr bool value = true; }
 template <> struct Fits<unsigned long, long long> { static constexpr bool value = true; };
 template <> struct Fits<long long, long long> { static constexpr bool value = true; };
 template <> struct Fits<unsigned long long, long long> { static constexpr bool value = true; };
+
+}  // namespace kf
+
+// Teams: TEAM (a power of two) neighbouring threads of a block that work on one row.
+namespace kf {
+
+struct Sum { template <class T> KF_MEMBER T operator()(T a, T b) const { return a + b; } };
+struct Product { template <class T> KF_MEMBER T operator()(T a, T b) const { return a * b; } };
+struct Max { template <class T> KF_MEMBER T operator()(T a, T b) const { return a > b ? a : b; } };
+struct Min { template <class T> KF_MEMBER T operator()(T a, T b) const { return a < b ? a : b; } };
+struct Or { template <class T> KF_MEMBER T operator()(T a, T b) const { return T(a | b); } };
+struct And { template <class T> KF_MEMBER T operator()(T a, T b) const { return T(a & b); } };
+
+template <class T> struct Shuffled { using type = T; };
+template <> struct Shuffled<bool> { using type = int; };
+template <> struct Shuffled<int8_t> { using type = int; };
+template <> struct Shuffled<uint8_t> { using type = int; };
+template <> struct Shuffled<int16_t> { using type = int; };
+
+// The lanes of this thread's team within its warp.
+template <int TEAM> KF_DEVICE unsigned team_mask() {
+  if constexpr (TEAM >= 32) return 0xffffffffu;
+  return ((1u << (TEAM & 31)) - 1) << (threadIdx.x % 32 / TEAM * TEAM);
+}
+
+// Every thread of the team gets the same value, always combined in the same order.
+template <int TEAM, class T, class Op> KF_DEVICE T team_reduce(T own, Op op) {
+  using S = typename Shuffled<T>::type;
+  constexpr int lanes = TEAM < 32 ? TEAM : 32;
+  S value = own;
+#pragma unroll
+  for (int step = lanes / 2; step; step /= 2) value = op(value, __shfl_xor_sync(team_mask<TEAM>(), value, step));
+  if constexpr (TEAM > 32) {
+    constexpr int warps = TEAM / 32;
+    __shared__ S each[warps];
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) each[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = each[threadIdx.x % warps];
+#pragma unroll
+    for (int step = warps / 2; step; step /= 2) value = op(value, __shfl_xor_sync(0xffffffffu, value, step));
+  }
+  return T(value);
+}
+
+// Whether (b, at b) replaces (a, at a): larger (smaller), NaN above all, the first place among equals.
+template <bool MAX, class T> KF_DEVICE bool wins(T b, int64_t at_b, T a, int64_t at_a) {
+  if (at_b < 0) return false;
+  if (at_a < 0) return true;
+  const bool nan_a = a != a, nan_b = b != b;
+  if (nan_a || nan_b) return nan_b && (!nan_a || at_b < at_a);
+  if (a == b) return at_b < at_a;
+  return MAX ? b > a : b < a;
+}
+
+template <int TEAM, bool MAX, class T> KF_DEVICE void team_arg(T& best, int64_t& at) {
+  using S = typename Shuffled<T>::type;
+  constexpr int lanes = TEAM < 32 ? TEAM : 32;
+#pragma unroll
+  for (int step = lanes / 2; step; step /= 2) {
+    const T other = T(__shfl_xor_sync(team_mask<TEAM>(), S(best), step));
+    const int64_t place = __shfl_xor_sync(team_mask<TEAM>(), at, step);
+    if (wins<MAX>(other, place, best, at)) { best = other; at = place; }
+  }
+  if constexpr (TEAM > 32) {
+    constexpr int warps = TEAM / 32;
+    __shared__ T values[warps];
+    __shared__ int64_t places[warps];
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) { values[threadIdx.x / 32] = best; places[threadIdx.x / 32] = at; }
+    __syncthreads();
+    for (int k = 0; k < warps; ++k)
+      if (wins<MAX>(values[k], places[k], best, at)) { best = values[k]; at = places[k]; }
+  }
+}
+
+// Mean and sum of squared distances from it, merged pairwise (Chan, Golub, LeVeque 1979): one sweep, and
+// a large mean costs no digits.
+struct Moments {
+  float mean = 0, spread = 0, count = 0;
+  KF_MEMBER void merge(float other_mean, float other_spread, float other_count) {
+    if (other_count == 0) return;
+    const float total = count + other_count, gap = other_mean - mean, share = other_count / total;
+    mean += gap * share;
+    spread += other_spread + gap * gap * (count * share);
+    count = total;
+  }
+  template <int N> KF_MEMBER void add(const float (&x)[N]) {
+    float middle = 0, around = 0;
+#pragma unroll
+    for (int i = 0; i < N; ++i) middle += x[i];
+    middle *= 1.f / N;
+#pragma unroll
+    for (int i = 0; i < N; ++i) around += (x[i] - middle) * (x[i] - middle);
+    merge(middle, around, N);
+  }
+  // Thread 0 of a warp ends with the moments of all its lanes.
+  KF_MEMBER void meet_warp() {
+#pragma unroll
+    for (int step = 16; step; step /= 2) {
+      const float m = __shfl_down_sync(0xffffffffu, mean, step), s = __shfl_down_sync(0xffffffffu, spread, step);
+      const float n = __shfl_down_sync(0xffffffffu, count, step);
+      if (threadIdx.x % 32 + step < 32) merge(m, s, n);
+    }
+  }
+  // Thread 0 of the block ends with the moments of all its threads.
+  template <int BLOCK> KF_MEMBER void meet() {
+    __shared__ Moments each[BLOCK / 32];
+    meet_warp();
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) each[threadIdx.x / 32] = *this;
+    __syncthreads();
+    if (threadIdx.x == 0)
+      for (int k = 1; k < BLOCK / 32; ++k) merge(each[k].mean, each[k].spread, each[k].count);
+  }
+};
+
+// Partial results of PARTS blocks, put together by every warp for itself and alike.
+template <int PARTS> KF_DEVICE float meet_sums(const float* parts) {
+  float total = 0;
+  for (int k = threadIdx.x % 32; k < PARTS; k += 32) total += parts[k];
+#pragma unroll
+  for (int step = 16; step; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+  return total;
+}
+
+template <int PARTS> KF_DEVICE float meet_moments(const float* means, const float* spreads, const float* counts) {
+  Moments all;
+  for (int k = threadIdx.x % 32; k < PARTS; k += 32) all.merge(means[k], spreads[k], counts[k]);
+  all.meet_warp();
+  return __shfl_sync(0xffffffffu, all.spread, 0);
+}
+
+// The rest of the vocabulary, in single and double precision.
+#define KF_UNARY(name) \
+  KF_DEVICE float name(float x) { return ::name##f(x); } \
+  KF_DEVICE double name(double x) { return ::name(x); }
+KF_UNARY(acos) KF_UNARY(acosh) KF_UNARY(asin) KF_UNARY(asinh) KF_UNARY(atan) KF_UNARY(atanh) KF_UNARY(ceil)
+KF_UNARY(cos) KF_UNARY(cosh) KF_UNARY(erfc) KF_UNARY(exp2) KF_UNARY(log10) KF_UNARY(log2) KF_UNARY(sin)
+KF_UNARY(sinh) KF_UNARY(tan) KF_UNARY(trunc)
+#undef KF_UNARY
+KF_DEVICE float round(float x) { return ::rintf(x); }
+KF_DEVICE double round(double x) { return ::rint(x); }
+KF_DEVICE float atan2(float y, float x) { return ::atan2f(y, x); }
+KF_DEVICE double atan2(double y, double x) { return ::atan2(y, x); }
+KF_DEVICE float hypot(float x, float y) { return ::hypotf(x, y); }
+KF_DEVICE double hypot(double x, double y) { return ::hypot(x, y); }
+
+template <class T> KF_DEVICE T nan() { return std::numeric_limits<T>::quiet_NaN(); }
+template <class T> KF_DEVICE T infinity() { return std::numeric_limits<T>::infinity(); }
+template <class T> KF_DEVICE T largest() { return std::numeric_limits<T>::max(); }
+template <class T> KF_DEVICE T lowest() { return std::numeric_limits<T>::lowest(); }
 
 }  // namespace kf

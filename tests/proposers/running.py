@@ -8,12 +8,14 @@ from kernelforge_lab.kernels.execution import compile_region, torch_dtype
 from kernelforge_lab.kernels.kernel import Kernel
 from kernelforge_lab.kernels.region import Region
 from kernelforge_lab.kernels.spec import EPS
-from kernelforge_lab.proposers.templates.proposer import BY_NAME, write
+from kernelforge_lab.proposers.templates.proposer import strategy_of, write
 from kernelforge_lab.targets import get
 
 
 def run(region: Region, strategy: str, inputs: tuple[torch.Tensor, ...], **params: int) -> list[torch.Tensor]:
-    source = write(region, BY_NAME[strategy], threads=2)
+    chosen = strategy_of(strategy, "cpu")
+    assert chosen is not None
+    source = write(region, chosen, threads=2)
     kernel = Kernel(source, region.hash, "cpu", tuple(sorted(params.items())))
     target = get("cpu")
     launcher = target.load(target.build(kernel, region))

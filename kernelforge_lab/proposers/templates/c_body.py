@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .c_expr import C_TYPE, affine_text, expr_text
 from .c_lines import Lines
@@ -24,6 +24,8 @@ class Scope:
 
     ``dtypes`` of the buffers as stored, ``row_names`` of reductions, ``kept`` row buffers, the ``lane``
     loop if there is one, and ``numbers``: the counter that makes value names unique in the source.
+    ``loads`` and ``targets`` replace the text of single accesses (vector registers, values a thread
+    keeps); ``flat`` says that all inner loops are walked as one.
     """
 
     dtypes: Mapping[str, str]
@@ -31,6 +33,9 @@ class Scope:
     kept: Sequence[str]
     lane: Var | None
     numbers: Iterator[int]
+    loads: Mapping[tuple[str, Affine], str] = field(default_factory=dict)
+    targets: Mapping[tuple[str, Affine], str] = field(default_factory=dict)
+    flat: bool = False
 
 
 class Body:
@@ -42,7 +47,7 @@ class Body:
         self._segment = segment
         self._scope = scope
         self._lane = scope.lane
-        self._place = place(roots, segment.loops, scope.lane.name if scope.lane else None)
+        self._place = place(roots, segment.loops, scope.lane.name if scope.lane else None, flat=scope.flat)
         self._texts: dict[int, str] = {}
 
     def has_lets(self, depth: int) -> bool:
@@ -80,7 +85,9 @@ class Body:
             value = self.use(store.value)
             if store.value.dtype != store.dtype and store.dtype in C_TYPE:
                 value = f"{C_TYPE[store.dtype]}({value})"
-            self._lines.add(f"{store.buffer}[{self._address(store.buffer, store.address)}] = {value};")
+            target = self._scope.targets.get((store.buffer, store.address))
+            target = target or f"{store.buffer}[{self._address(store.buffer, store.address)}]"
+            self._lines.add(f"{target} = {value};")
 
     def use(self, node: Expr) -> str:
         return self._texts.get(id(node)) or self._node(node)
@@ -97,7 +104,7 @@ class Body:
     def _node(self, node: Expr) -> str:
         if node.op == "load":
             buffer, address = node.attr
-            text = f"{buffer}[{self._address(buffer, address)}]"
+            text = self._scope.loads.get((buffer, address)) or f"{buffer}[{self._address(buffer, address)}]"
             stored = self._scope.dtypes.get(buffer, node.dtype)
             return text if compute_type(stored) == stored == node.dtype else f"{C_TYPE[node.dtype]}({text})"
         if node.op == "row":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from .expr import Expr
 from .index import Affine, Var
-from .plan import Accumulate, Segment, Store
+from .plan import Segment, Store
 from .stages import all_affines
 
 # More boxes than this make the source long for little gain; the rest stays a per-element choice.
@@ -143,7 +144,7 @@ def _rewrite(segment: Segment, outer: Var, inner: Var, fused: Var) -> None:
         return found
 
     segment.accumulates = [
-        Accumulate(a.reduce, visit(a.value), index(a.place) if a.reduce.kind.startswith("arg") else a.place)
+        replace(a, value=visit(a.value), place=index(a.place) if a.reduce.kind.startswith("arg") else a.place)
         for a in segment.accumulates
     ]
     segment.stores = [Store(s.buffer, index(s.address), s.dtype, visit(s.value)) for s in segment.stores]

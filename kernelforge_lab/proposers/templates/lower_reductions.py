@@ -8,10 +8,18 @@ from .lowering import Call, Unsupported, Value, as_dtype, lowers
 from .tensor import Index, Reduce, Tensor, View, full, reshape
 
 
-def reduce(kind: str, source: Tensor, dims: tuple[int, ...], dtype: str, keepdim: bool = True) -> Tensor:
+def reduce(
+    kind: str,
+    source: Tensor,
+    dims: tuple[int, ...],
+    dtype: str,
+    keepdim: bool = True,
+    *,
+    spread_of: Reduce | None = None,
+) -> Tensor:
     """``kind`` over ``dims``; with keepdim they stay as size 1."""
     kept = tuple(n for d, n in enumerate(source.shape) if d not in dims)
-    result = Reduce(kept, dtype, kind, source, dims)
+    result = Reduce(kept, dtype, kind, source, dims, spread_of)
     if not keepdim:
         return result
     shape = tuple(1 if d in dims else n for d, n in enumerate(source.shape))
@@ -48,10 +56,13 @@ def variance(
     source: Tensor, dims: tuple[int, ...], dtype: str, correction: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """(variance, mean), both with kept dims: two passes, so that a large mean costs no digits."""
-    middle = mean(source, dims, dtype)
-    gap = _map("sub", as_dtype(source, dtype), middle, shape=source.shape, dtype=dtype)
+    wide = as_dtype(source, dtype)
+    sums = reduce("sum", wide, dims, dtype)
+    middle = _map("mul", sums, 1.0 / _count(source.shape, dims), shape=sums.shape, dtype=dtype)
+    gap = _map("sub", wide, middle, shape=source.shape, dtype=dtype)
     squares = _map("mul", gap, gap, shape=source.shape, dtype=dtype)
-    total = reduce("sum", squares, dims, dtype)
+    assert isinstance(sums, View) and isinstance(sums.source, Reduce)
+    total = reduce("sum", squares, dims, dtype, spread_of=sums.source)
     freedom = max(_count(source.shape, dims) - correction, 0.0)
     return _map("div", total, freedom, shape=total.shape, dtype=dtype), middle
 

@@ -26,8 +26,10 @@ class Placement:
     named: set[int]
 
 
-def place(roots: Sequence[Expr], loops: Sequence[Var], lane: str | None) -> Placement:
-    depth_of = {v.name: k + 1 for k, v in enumerate(loops)}
+def place(roots: Sequence[Expr], loops: Sequence[Var], lane: str | None, *, flat: bool = False) -> Placement:
+    """``flat``: the loops are walked as one (a thread's share of them), so there is one depth only."""
+    levels = min(len(loops), 1) if flat else len(loops)
+    depth_of = {v.name: min(k + 1, levels) for k, v in enumerate(loops)}
     depth: dict[int, int] = {}
     laned: dict[int, bool] = {}
     order: list[Expr] = []
@@ -52,9 +54,9 @@ def place(roots: Sequence[Expr], loops: Sequence[Var], lane: str | None) -> Plac
                 highest[id(x)] = max(highest.get(id(x), 0), depth[id(node)])
     for root in roots:
         uses[id(root)] += 1
-        highest[id(root)] = len(loops)
-    lets: list[list[Expr]] = [[] for _ in range(len(loops) + 1)]
-    lane_lets: list[list[Expr]] = [[] for _ in range(len(loops) + 1)]
+        highest[id(root)] = levels
+    lets: list[list[Expr]] = [[] for _ in range(levels + 1)]
+    lane_lets: list[list[Expr]] = [[] for _ in range(levels + 1)]
     named: set[int] = set()
     for node in order:
         if node.op in _TRIVIAL:
@@ -63,7 +65,7 @@ def place(roots: Sequence[Expr], loops: Sequence[Var], lane: str | None) -> Plac
         moved = highest.get(id(node), here) > here
         if not moved and uses[id(node)] < 2:
             continue
-        if laned[id(node)] and here < len(loops):
+        if laned[id(node)] and here < levels:
             # Per lane but not per element: an array of lanes, unless it is a plain load.
             if node.op == "load":
                 continue

@@ -16,10 +16,11 @@ from .tensor import Reduce
 class Strategy:
     """Choices of the schedule. One named combination is one action of the search tree.
 
-    ``fuse_rows``: reductions and what follows them share one loop over rows. ``cache``: which values
-    a row keeps between its passes: none (recompute), heavy (exp, erf …) or all. ``lanes``: vectorise
-    over neighbouring rows instead of along the row. ``split``: threads share one row instead of
-    taking rows each. ``tile``: block transposing loops.
+    ``target``: which printer it is for. ``fuse_rows``: reductions and what follows them share one loop
+    over rows. ``cache``: which values a row keeps between its passes: none (recompute), heavy (exp,
+    erf …) or all. ``lanes``: vectorise over neighbouring rows instead of along the row. ``split``:
+    threads share one row instead of taking rows each. ``tile``: block transposing loops. ``moments``:
+    mean and variance in one sweep.
     """
 
     name: str
@@ -29,6 +30,8 @@ class Strategy:
     lanes: bool = False
     split: bool = False
     tile: bool = False
+    moments: bool = False
+    target: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,15 @@ class Store:
 
 @dataclass(frozen=True)
 class Accumulate:
-    """Fold ``value`` into ``reduce``; ``place`` is its position among the reduced (for argmax)."""
+    """Fold ``value`` into ``reduce``; ``place`` is its position among the reduced (for argmax).
+
+    With ``moments`` the value is not the squared distance itself but what the distance is taken of.
+    """
 
     reduce: Reduce
     value: Expr
     place: Affine
+    moments: bool = False
 
 
 @dataclass

@@ -9,6 +9,7 @@ from ...kernels.kernel import Kernel
 from ...kernels.region import Region
 from ..base import Ask
 from .cpp import CppPrinter
+from .cuda import CudaPrinter
 from .lowering import Lowered, Unsupported, lower
 from .plan import Plan, Strategy
 from .schedule import Scheduler
@@ -23,28 +24,43 @@ STRATEGIES = (
     Strategy("staged", "reductions first, then one elementwise sweep", fuse_rows=False),
     Strategy("flat", "one elementwise sweep"),
     Strategy("tiled", "transposing loops in cache-sized tiles", tile=True),
+    Strategy("team_keep", "a team of threads per row, the row kept in registers", cache="all", target="cuda"),
+    Strategy("team", "a team of threads per row, the row read again from cache", target="cuda"),
+    Strategy(
+        "blocks",
+        "several blocks per row, mean and variance in one sweep",
+        split=True,
+        moments=True,
+        target="cuda",
+    ),
+    Strategy("columns", "a thread per row, neighbouring rows side by side", lanes=True, target="cuda"),
+    Strategy("staged_teams", "reductions first, then one elementwise sweep", fuse_rows=False, target="cuda"),
+    Strategy("flat", "one elementwise sweep in 16-byte vectors", target="cuda"),
 )
-BY_NAME = {s.name: s for s in STRATEGIES}
+
+
+def strategy_of(name: str, target: str) -> Strategy | None:
+    return next((s for s in STRATEGIES if s.name == name and s.target == target), None)
 
 
 class TemplatesProposer:
-    """Implements proposers.base.Proposer for the ``cpu`` target."""
+    """Implements proposers.base.Proposer for the ``cpu`` and ``cuda`` targets."""
 
     name = "templates"
 
     def refuses(self, region: Region, target: str) -> str | None:
-        if target != "cpu":
-            return f"templates write no {target} kernels yet"
+        if target not in {s.target for s in STRATEGIES}:
+            return f"templates write no {target} kernels"
         return _refusal(region)
 
     def strategies(self, region: Region, target: str, parent: Kernel | None) -> tuple[str, ...]:
         """Root children: every strategy that gives another program than those before it."""
         if parent is not None or self.refuses(region, target) is not None:
             return ()
-        return _distinct(region)
+        return _distinct(region, target)
 
     def propose(self, ask: Ask) -> Kernel | None:
-        strategy = BY_NAME.get(ask.strategy)
+        strategy = strategy_of(ask.strategy, ask.target)
         if strategy is None or self.refuses(ask.region, ask.target) is not None:
             return None
         source = write(ask.region, strategy, ask.threads or os.cpu_count() or 1)
@@ -52,8 +68,13 @@ class TemplatesProposer:
 
 
 def write(region: Region, strategy: Strategy, threads: int) -> str:
-    """Source of one strategy. Raises Unsupported when the region has an op without a lowering."""
-    plan = Scheduler(lower(region), region.outputs, strategy).plan()
+    """Source of one strategy. Raises Unsupported when the region or the plan does not suit it."""
+    return _print(Scheduler(lower(region), region.outputs, strategy).plan(), region, strategy, threads)
+
+
+def _print(plan: Plan, region: Region, strategy: Strategy, threads: int) -> str:
+    if strategy.target == "cuda":
+        return CudaPrinter(plan, region, strategy).source()
     return CppPrinter(plan, region, strategy, threads).source()
 
 
@@ -71,15 +92,20 @@ def _refusal(region: Region) -> str | None:
 
 
 @lru_cache(maxsize=512)
-def _distinct(region: Region) -> tuple[str, ...]:
+def _distinct(region: Region, target: str) -> tuple[str, ...]:
     lowered: Lowered = lower(region)
     seen: set[str] = set()
     names: list[str] = []
     for strategy in STRATEGIES:
+        if strategy.target != target:
+            continue
         plan: Plan = Scheduler(lowered, region.outputs, strategy).plan()
         if not _uses(plan, strategy):
             continue
-        text = CppPrinter(plan, region, strategy, 4).source().split("\n", 2)[2]
+        try:
+            text = _print(plan, region, strategy, 4).split("\n", 2)[2]
+        except Unsupported:
+            continue
         if text not in seen:
             seen.add(text)
             names.append(strategy.name)
@@ -96,5 +122,12 @@ def _uses(plan: Plan, strategy: Strategy) -> bool:
     if strategy.name == "flat" or not reduces:
         return strategy.name == "flat" and not reduces
     if strategy.split:
-        return any(n.split and n.row_count < 64 for n in plan.nests)
+        return any(
+            n.split and n.row_count < (_FEW_ROWS_CUDA if strategy.target == "cuda" else 64)
+            for n in plan.nests
+        )
     return True
+
+
+# Up to this many rows several blocks per row can still fill a large GPU better than one.
+_FEW_ROWS_CUDA = 512

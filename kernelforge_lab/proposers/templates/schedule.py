@@ -76,7 +76,10 @@ class Scheduler:
         rows = group.row_vars()
         inside = {s.tensor for s in group.stages if s.is_reduce and isinstance(s.tensor, Reduce)}
         cache = RowCache(self._build, self._strategy.cache, [v.name for v in rows])
-        passes = [self._pass(batch, rows, inside, cache, plain) for batch in _levels(group.stages)]
+        passes = [
+            self._pass(batch, rows, inside, cache, plain)
+            for batch in _levels(group.stages, moments=self._strategy.moments)
+        ]
         nest = Nest(rows, passes, cache.buffers, split=self._strategy.split)
         _finish_row_nest(nest, lanes=self._strategy.lanes)
         return nest
@@ -113,13 +116,22 @@ class Scheduler:
         def at(index: Index) -> Index:
             return tuple(substitute(a, narrowed) for a in index)
 
-        value = evaluator.value(stage.source, at(stage.source_index))
+        source = stage.source
+        spread = self._spread_of(stage)
+        if spread is not None:
+            source = spread.source
+        value = evaluator.value(source, at(stage.source_index))
         if stage.is_reduce and isinstance(stage.tensor, Reduce):
             place = flatten(at(stage.reduced), contiguous_strides(stage.tensor.reduced_shape))
-            segment.accumulates.append(Accumulate(stage.tensor, value, place))
+            segment.accumulates.append(Accumulate(stage.tensor, value, place, spread is not None))
             return
         address = flatten(at(stage.kept), stage.strides)
         segment.stores.append(Store(stage.buffer, address, stage.tensor.dtype, value))
+
+    def _spread_of(self, stage: Stage) -> Reduce | None:
+        """The sum whose mean this stage's distances are from, when both are taken in one sweep."""
+        tensor = stage.tensor
+        return tensor.spread_of if self._strategy.moments and isinstance(tensor, Reduce) else None
 
     def _body(self, stage: Stage, index: Index, inside: set[Reduce]) -> Expr:
         return self._evaluator(inside).value(stage.source, index)
@@ -186,12 +198,14 @@ def _covers(flat: Affine, names: set[str], numel: int) -> bool:
     return total == numel and {v.name for v, _ in digits} == names
 
 
-def _levels(stages: list[Stage]) -> list[list[Stage]]:
+def _levels(stages: list[Stage], *, moments: bool) -> list[list[Stage]]:
     """Stages that can share a pass: same dependency level, same inner loops. Outputs go last."""
     level: dict[int, int] = {}
     of_reduce: dict[Reduce, int] = {}
     for stage in stages:
         below = [of_reduce[r] + 1 for r in stage.refs if r in of_reduce]
+        if moments and isinstance(stage.tensor, Reduce) and stage.tensor.spread_of in of_reduce:
+            below = [of_reduce[stage.tensor.spread_of]]
         level[id(stage)] = max(below, default=0)
         if stage.is_reduce and isinstance(stage.tensor, Reduce):
             of_reduce[stage.tensor] = level[id(stage)]

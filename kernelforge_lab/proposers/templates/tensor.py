@@ -72,12 +72,15 @@ class Choice(Tensor):
 class Reduce(Tensor):
     """``kind`` (sum, prod, max, min, any, all, argmax, argmin) over ``dims`` of the source.
 
-    ``shape`` has the kept dims only, in order.
+    ``shape`` has the kept dims only, in order. ``spread_of`` is set on a sum of squared distances from
+    a mean: the sum that mean is made of. A printer may then take both in one sweep (Chan's moments)
+    instead of one after the other.
     """
 
     kind: str
     source: Tensor
     dims: tuple[int, ...]
+    spread_of: Reduce | None = None
 
     @property
     def kept(self) -> tuple[int, ...]:
