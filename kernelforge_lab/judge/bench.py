@@ -11,10 +11,11 @@ from ..kernels.region import Region
 from ..kernels.stats import InputStats
 from . import decoys, oracle, stock, timing
 from .arena import Arena
+from .ground import Ground
 from .job import Limits, Stock
 from .layout import plan_layout
 from .oracle import Case, Oracle
-from .timing import Pair, Rule, StockSide
+from .timing import Pair, Rule
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,13 +36,13 @@ class Bench:
     """Made once per region. ``refused`` says why its kernels cannot be judged ("" when they can)."""
 
     def __init__(
-        self, region: Region, stats: tuple[InputStats, ...], seed: int, limits: Limits, *, rotate_bytes: int
+        self, region: Region, stats: tuple[InputStats, ...], seed: int, limits: Limits, ground: Ground
     ) -> None:
         self.region = region
         self.limits = limits
         self.twins: dict[str, str] = {}
         self.implementations: dict[str, stock.Implementation] = {}
-        self._rotate_bytes = rotate_bytes
+        self.ground = ground
         self._arena: Arena | None = None
         self._oracles: dict[bool, Oracle] = {}
         self.stock: Stock | None = None
@@ -55,15 +56,17 @@ class Bench:
         if finalist not in self._oracles:
             seed = self._seed + (_FINALIST_SEED_STEP if finalist else 0)
             budget = self.limits.memory_bytes // 4
-            self._oracles[finalist] = Oracle(self.region, self._stats, seed, budget)
+            device = self.ground.torch_device
+            self._oracles[finalist] = Oracle(self.region, self._stats, seed, budget, device)
         return self._oracles[finalist]
 
     def arena(self, workspaces: Workspaces) -> Arena:
         """The arena of the last kernel when it fits this one's workspaces, else a new one; guards whole."""
         if self._arena is None or self._arena.layout.workspaces != workspaces:
             self.drop_arena()
-            budget = self.limits.memory_bytes // 4
-            self._arena = Arena(plan_layout(self.region, workspaces, self._rotate_bytes, budget))
+            budget, ground = self.limits.memory_bytes // 4, self.ground
+            layout = plan_layout(self.region, workspaces, ground.rotate_bytes, budget, ground.geometry)
+            self._arena = ground.arena(layout)
         else:
             for place in self._arena.layout.places:
                 self._arena.repair_bands(place)
@@ -97,7 +100,8 @@ class Bench:
         chosen = self.oracle()
         problem = oracle.metadata_problem(self.region, chosen.eager(*inputs)) or decoys.undecided(chosen)
         self.implementations["eager"] = chosen.eager
-        self.eager_s = timing.time_alone(StockSide(chosen.eager, self.arena(())), places=1, blocks=1)
+        eager = self.ground.stock_side(chosen.eager, self.arena(()))
+        self.eager_s = timing.time_alone(eager, places=1, blocks=1)
         return problem
 
     def _fill(self, arena: Arena) -> list[Tensor]:
@@ -120,10 +124,10 @@ class Bench:
         if compiled.function is not None:
             self.implementations["compiled"] = compiled.function
         places = len(arena.layout.timed)
-        sides = {name: StockSide(f, arena) for name, f in self.implementations.items()}
+        sides = {name: self.ground.stock_side(f, arena) for name, f in self.implementations.items()}
         times = {name: timing.time_alone(side, places) * 1e6 for name, side in sides.items()}
         best = min(times, key=times.__getitem__)
-        twin = StockSide(self.implementations[best], arena)
+        twin = self.ground.stock_side(self.implementations[best], arena)
         noise = _noise(lambda: Pair(sides[best], twin, places))
         self.stock = dataclasses.replace(
             unknown,

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from ..exc import ForgeError
 from ..targets.base import Built
-from .layout import ARMED_PLACES, Layout
+from .arena import Arena
+from .layout import ARMED_PLACES
 from .sandbox import call_name
 from .verdict import Status
 
@@ -45,17 +46,27 @@ class CandidateDied(Exception):
 
 
 class RunnerProcess:
-    """One caged interpreter, started early (20 ms) and used for one kernel only."""
+    """One interpreter with a stripped environment, started early (20 ms) and waiting for a kernel.
 
-    def __init__(self, threads: int) -> None:
+    ``script`` is what it runs, ``environment`` what it gets besides, ``paths`` where it may import from.
+    """
+
+    def __init__(
+        self,
+        threads: int,
+        *,
+        script: Path = _RUNNER,
+        environment: Mapping[str, str] | None = None,
+        paths: Sequence[str] = (),
+    ) -> None:
         ours, theirs = socket.socketpair()
         self._folder = tempfile.TemporaryDirectory(prefix="kernelforge-run-")
-        environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "OMP_NUM_THREADS": str(threads)}
-        environment |= OMP_ENVIRONMENT
+        base = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "OMP_NUM_THREADS": str(threads)}
+        start = ["-I", "-c", _BOOT, str(theirs.fileno()), str(script), str(_PACKAGE_PARENT), *paths]
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _BOOT, str(theirs.fileno()), str(_RUNNER), str(_PACKAGE_PARENT)],
+            [sys.executable, *start],
             cwd=self._folder.name,
-            env=environment,
+            env={**base, **OMP_ENVIRONMENT, **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -66,22 +77,24 @@ class RunnerProcess:
         self._channel = ours
         self._buffer = b""
         self.ready = False
+        self.opened: Arena | None = None
 
     def wait_ready(self) -> None:
         """Raises ForgeError when the interpreter does not come up."""
         if not self.ready:
             answer = self.receive(_START_TIMEOUT_S)
             if "ready" not in answer:
-                raise ForgeError("The runner process did not start.", "Try again; is the disk full?")
+                reason = answer.get("error", "is the disk full?")
+                raise ForgeError("The runner process did not start.", f"Try again; {reason}")
             self.ready = True
 
-    def send(self, fd: int | None = None, **command: Any) -> None:
+    def send(self, fds: Sequence[int] = (), **command: Any) -> None:
         data = json.dumps(command).encode() + b"\n"
         try:
-            if fd is None:
-                self._channel.sendall(data)
+            if fds:
+                socket.send_fds(self._channel, [data], list(fds))
             else:
-                socket.send_fds(self._channel, [data], [fd])
+                self._channel.sendall(data)
         except OSError:
             pass  # the death is noticed and explained by receive
 
@@ -126,7 +139,7 @@ _BOOT: Final = (
     "(os.dup2(fd,3),os.close(fd)) if fd!=3 else None\n"
     "os.set_inheritable(3,False)\n"
     "import runpy\n"
-    "sys.argv=[sys.argv[2],sys.argv[3]]\n"
+    "sys.argv=sys.argv[2:]\n"
     "runpy.run_path(sys.argv[0],run_name='__main__')\n"
 )
 
@@ -135,29 +148,24 @@ class Candidate:
     """A kernel loaded in a runner. Every method raises CandidateDied when the runner dies or hangs."""
 
     def __init__(
-        self, runner: RunnerProcess, built: Built, layout: Layout, fd: int, *, threads: int, limit_s: float
+        self, runner: RunnerProcess, built: Built, arena: Arena, *, threads: int, limit_s: float
     ) -> None:
         self._runner = runner
-        self._layout = layout
+        self._layout = layout = arena.layout
         self.limit_s = limit_s
         self.caged = False
+        self.alive = True
         runner.wait_ready()
-        armed = layout.places[:ARMED_PLACES]
-        runner.send(
-            fd,
-            do="open",
-            size=layout.total,
-            closed=[r for place in armed for r in place.closed],
-            read_only=[r for place in armed for r in place.read_only],
-            memory_bytes=_SPARE_ADDRESS_BYTES + layout.total,
-            cpu_s=_CPU_LIMIT_S,
-        )
-        self._answer("opening the arena", _START_TIMEOUT_S)
+        if runner.opened is not arena:
+            runner.send(arena.fds, do="open", **arena.opening)
+            self._answer("opening the arena", _START_TIMEOUT_S)
+            runner.opened = arena
         places = [{name: slot.pointer for name, slot in place.slots.items()} for place in layout.places]
         plain: Mapping[str, Any] = {
             "path": built.path,
             "tensors": built.tensors,
             "workspaces": built.plan.workspaces,
+            "launches": built.plan.launches,
         }
         runner.send(do="load", target=built.plan.target, threads=threads, built=plain, places=places)
         answer = self._answer("loading", _START_TIMEOUT_S)
@@ -182,11 +190,13 @@ class Candidate:
         own = answer.get("ns")
         return wall_s, own * 1e-9 if isinstance(own, int) else wall_s
 
-    def close(self) -> None:
-        self._runner.kill()
+    @property
+    def runner(self) -> RunnerProcess:
+        return self._runner
 
     def _answer(self, doing: str, limit_s: float) -> dict[str, Any]:
         answer = self._runner.receive(limit_s)
+        self.alive = not answer.keys() & {"late", "fault", "gone"}
         if "late" in answer:
             self._runner.kill()
             raise CandidateDied(Status.TIMEOUT, f"no answer within {limit_s:.1f} s while {doing}; killed")
@@ -195,6 +205,9 @@ class Candidate:
         return answer
 
     def _explain(self, answer: dict[str, Any], doing: str) -> CandidateDied:
+        if answer.get("fault") == "cuda":
+            self._runner.kill()
+            return explain_cuda(str(answer.get("message", "")), doing)
         try:
             code = self._runner.process.wait(2.0)
         except subprocess.TimeoutExpired:
@@ -225,3 +238,24 @@ class Candidate:
         return CandidateDied(
             Status.OUT_OF_BOUNDS, f"touched memory {abs(distance)} bytes {side} of {name} while {doing}"
         )
+
+
+# Words of CUDA's error names, and what a kernel did to get them.
+_CUDA_FAULTS: Final = (
+    ("illegal memory access", Status.OUT_OF_BOUNDS, "touched memory outside every tensor"),
+    ("illegal address", Status.OUT_OF_BOUNDS, "touched memory outside every tensor"),
+    ("misaligned address", Status.CRASHED, "used a vector access on an address that is not aligned for it"),
+    ("device-side assert", Status.CRASHED, "failed an assertion"),
+    ("out of resources", Status.LAUNCH_ERROR, "needs more registers or shared memory than a block can have"),
+    ("invalid argument", Status.LAUNCH_ERROR, "was refused by the driver"),
+    ("out of memory", Status.LAUNCH_ERROR, "needs more memory than the GPU has free"),
+    ("timed out", Status.TIMEOUT, "ran longer than the driver allows"),
+)
+
+
+def explain_cuda(message: str, doing: str) -> CandidateDied:
+    """The verdict on a CUDA error, in its own words and in ours."""
+    for words, status, meaning in _CUDA_FAULTS:
+        if words in message.lower():
+            return CandidateDied(status, f"the kernel {meaning} while {doing} ({message})")
+    return CandidateDied(Status.CRASHED, f"CUDA error while {doing}: {message}")

@@ -19,35 +19,32 @@ from ..targets.base import Built
 from . import roof
 from .arena import Arena
 from .bench import Bench
-from .candidate import Candidate, CandidateDied, RunnerProcess
+from .candidate import Candidate, CandidateDied
 from .checks import Failed
 from .compile_ahead import CompileAhead
+from .ground import ground_of
 from .job import Job, Limits, Stock
-from .layout import PAGE_BYTES, place_bytes
+from .layout import place_bytes
+from .timing import fastest
 from .trial import Trial
 from .verdict import Status, Verdict
 
 _BENCHES_KEPT: Final = 3
-# judging.md: rotate through more than three times the cache that would otherwise serve everything.
-_ROTATE_CACHES: Final = 3
 
 
 class Checker:
-    """Judges jobs for one target, one at a time. Holds the next runner ready (it takes 0.1 s to start)."""
+    """Judges jobs for one target, one at a time. The ground holds the next runner ready."""
 
     def __init__(self, target: str, threads: int | None) -> None:
-        import torch
-
         self.target = targets.get(target, threads=threads)
         self.device = self.target.device()
-        torch.set_num_threads(1)
-        self.compile_ahead = CompileAhead(self.device.threads)
+        self.ground = ground_of(self.target, self.device)
+        self.compile_ahead = CompileAhead(self.device.threads, self.ground.torch_device)
         self._benches: OrderedDict[str, Bench] = OrderedDict()
-        self._spare = RunnerProcess(self.device.threads)
 
     def close(self) -> None:
         self.compile_ahead.close()
-        self._spare.kill()
+        self.ground.close()
 
     def prepare(self, region: Region, stats: tuple[InputStats, ...], limits: Limits, seed: int = 0) -> Stock:
         """Measure stock for a region, once."""
@@ -79,7 +76,7 @@ class Checker:
         if twin != job.kernel.hash and not job.finalist:
             evidence = f"the same machine code as kernel {twin}"
             return dataclasses.replace(facts, status=Status.DUPLICATE, evidence=evidence)
-        if 4 * place_bytes(job.region, built.plan.workspaces) > job.limits.memory_bytes:
+        if 4 * place_bytes(job.region, built.plan.workspaces) > bench.limits.memory_bytes:
             evidence = "its workspaces need more memory than the judge may hold"
             return dataclasses.replace(facts, evidence=evidence)
         return self._launch(job, bench, built, facts, atomics=atomics)
@@ -109,14 +106,19 @@ class Checker:
             )
         finally:
             if candidate is not None:
-                candidate.close()
+                self._end(candidate)
 
     def _start(self, built: Built, arena: Arena, bench: Bench) -> Candidate:
         """The kernel in a fresh runner. Raises CandidateDied."""
-        runner, self._spare = self._spare, RunnerProcess(self.device.threads)
-        return Candidate(
-            runner, built, arena.layout, arena.fd, threads=self.device.threads, limit_s=bench.call_limit_s
-        )
+        runner = self.ground.take_runner()
+        try:
+            return Candidate(runner, built, arena, threads=self.device.threads, limit_s=bench.call_limit_s)
+        except CandidateDied:
+            self.ground.give_back(runner, clean=False)
+            raise
+
+    def _end(self, candidate: Candidate) -> None:
+        self.ground.give_back(candidate.runner, clean=candidate.alive)
 
     def _stock(self, bench: Bench) -> Stock:
         if bench.stock is None:
@@ -134,14 +136,17 @@ class Checker:
         return bench.stock
 
     def _floor_us(self, bench: Bench) -> float:
-        counts = sorted({1, self.device.threads})
-        kernels = [roof.touch_kernel(bench.region, threads) for threads in counts]
         arena = bench.arena(())
 
-        def launch(kernel: Kernel) -> Candidate:
-            return self._start(self.target.build(kernel, bench.region), arena, bench)
+        def fastest_s(kernel: Kernel) -> float:
+            candidate = self._start(self.target.build(kernel, bench.region), arena, bench)
+            try:
+                timed = arena.layout.timed
+                return fastest(self.ground.candidate_side(candidate, timed), len(timed))
+            finally:
+                self._end(candidate)
 
-        return roof.measure_floor_us(kernels, launch, arena)
+        return roof.measure_floor_us(self.ground.touch_kernels(bench.region), fastest_s)
 
     def _believe(self, verdict: Verdict, bench: Bench) -> Verdict:
         """A kernel below the physical limit is not believed, if the limit holds when measured again."""
@@ -163,16 +168,9 @@ class Checker:
     @contextmanager
     def _quiet(self) -> Iterator[None]:
         """For timing: nothing compiles, no runner starts up, torch may use all its threads."""
-        import torch
-
-        self._spare.wait_ready()
-        with self.compile_ahead.paused():
-            torch.set_num_threads(self.device.threads)
-            try:
-                yield
-            finally:
-                # Alone it wastes nothing on waiting: proofs take half the processor time (measured).
-                torch.set_num_threads(1)
+        self.ground.wait_ready()
+        with self.compile_ahead.paused(), self.ground.threads():
+            yield
 
     def _bench(self, region: Region, stats: tuple[InputStats, ...], limits: Limits, seed: int) -> Bench:
         found = self._benches.get(region.hash)
@@ -181,8 +179,8 @@ class Checker:
                 other.drop_arena()
             while len(self._benches) >= _BENCHES_KEPT:
                 self._benches.popitem(last=False)
-            rotate = _ROTATE_CACHES * max(self.device.l2_bytes * self.device.threads, PAGE_BYTES)
-            found = Bench(region, stats, seed, limits, rotate_bytes=rotate)
+            allowed = self.ground.memory_bytes(limits.memory_bytes)
+            found = Bench(region, stats, seed, dataclasses.replace(limits, memory_bytes=allowed), self.ground)
             self._benches[region.hash] = found
         self._benches.move_to_end(region.hash)
         return found

@@ -3,7 +3,7 @@
 Inductor spends seconds per region. Doing that beside the proof of kernels, and leaving the result in
 inductor's own cache on disk, keeps it out of the search's way; a compile that never ends can be killed.
 
-``python -m kernelforge_lab.judge.compile_ahead THREADS`` is the process itself.
+``python -m kernelforge_lab.judge.compile_ahead THREADS DEVICE`` is the process itself.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 class CompileAhead:
     """One region after the other, in the order they were asked for."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, device: str = "cpu") -> None:
         self._threads = threads
+        self._device = device
         self._results: dict[str, str] = {}
         self._wanted: dict[str, Region] = {}
         self._queue: queue.Queue[Region] = queue.Queue()
@@ -93,7 +94,7 @@ class CompileAhead:
     def _ask(self, region: Region) -> str:
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(self._threads)],
+                [sys.executable, "-m", __name__, str(self._threads), self._device],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,
@@ -122,21 +123,22 @@ def main() -> None:
         except EOFError:
             return
         try:
-            compile_with_inductor(region, _example(region))
+            compile_with_inductor(region, _example(region, sys.argv[2]))
             answer = ""
         except Exception as error:  # noqa: BLE001 - inductor raises anything; the reason is the answer
             answer = failure(error)
         channel.send(answers, answer)
 
 
-def _example(region: Region) -> list[Tensor]:
+def _example(region: Region, device: str) -> list[Tensor]:
     """Inputs of the region's specs, all zeros: compiling looks at layout only."""
     import torch
 
     from .inputs import view_storage
     from .layout import storage_bytes
 
-    return [view_storage(torch.zeros(storage_bytes(s), dtype=torch.uint8), s) for s in region.inputs]
+    storages = [torch.zeros(storage_bytes(s), dtype=torch.uint8, device=device) for s in region.inputs]
+    return [view_storage(data, spec) for data, spec in zip(storages, region.inputs, strict=True)]
 
 
 if __name__ == "__main__":

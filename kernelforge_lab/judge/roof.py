@@ -7,15 +7,14 @@ it meets the same caches: a fixed DRAM bandwidth would call cache-resident kerne
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from ..exc import ForgeError
 from ..kernels.kernel import Kernel
 from ..kernels.region import Region
 from ..kernels.spec import TensorSpec
-from .arena import Arena
-from .candidate import Candidate, CandidateDied
-from .timing import CandidateSide, fastest
+from .candidate import CandidateDied
 
 # A kernel this much faster than the limit is not believed (judging.md).
 IMPOSSIBLE: Final = 0.95
@@ -79,20 +78,12 @@ static inline void kf_fill(void* data, long bytes, long part, long parts) {
 }"""
 
 
-def measure_floor_us(kernels: list[Kernel], launch: Callable[[Kernel], Candidate], arena: Arena) -> float:
+def measure_floor_us(kernels: list[Kernel], fastest_s: Callable[[Kernel], float]) -> float:
     """Shortest time (µs) of any of the touch kernels; 0 when none could be run."""
-    timed, times = arena.layout.timed, []
+    times = []
     for kernel in kernels:
-        try:
-            candidate = launch(kernel)
-        except (ForgeError, CandidateDied):
-            continue
-        try:
-            times.append(fastest(CandidateSide(candidate, timed), len(timed)) * 1e6)
-        except CandidateDied:
-            continue
-        finally:
-            candidate.close()
+        with suppress(ForgeError, CandidateDied):
+            times.append(fastest_s(kernel) * 1e6)
     return min(times, default=0.0)
 
 

@@ -14,7 +14,7 @@ from .contention import NOTEWORTHY, Contention
 from .job import Job, Stock
 from .rotation import Rotation
 from .statistics import LAUNCH_BOUND_US, Interval, is_faster, rank_us, surely_worse
-from .timing import CandidateSide, Pair, Rule, StockSide
+from .timing import Pair, Rule
 from .verdict import Status, Timing, Verdict
 
 _RACE: Final = Rule(half_width=0.005, time_s=0.6, quads_min=8, quads_max=12)
@@ -43,8 +43,9 @@ class Trial:
         job, bench, timed = self._job, self._bench, self._arena.layout.timed
         cases = [c for c in bench.timed_cases(finalist=job.finalist) if self.proof.proven(c)]
         rotation = Rotation(self._arena, self.proof, cases, job.seed)
-        best = StockSide(bench.implementations[stock.best], self._arena)
-        pair = Pair(best, CandidateSide(self._candidate, timed), len(timed), rotation.before_quad)
+        best = bench.ground.stock_side(bench.implementations[stock.best], self._arena)
+        kernel = bench.ground.candidate_side(self._candidate, timed)
+        pair = Pair(best, kernel, len(timed), rotation.before_quad)
         others = Contention([self._candidate.pid])
         interval = pair.measure(_RACE)
         rotation.verify()
