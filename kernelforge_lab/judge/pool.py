@@ -28,7 +28,7 @@ _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
 _KEPT: Final = (
     "PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "VIRTUAL_ENV", "CONDA_PREFIX",
     "LD_LIBRARY_PATH", "CC", "CXX", "KERNELFORGE_CXX", "KERNELFORGE_CACHE", "TORCHINDUCTOR_CACHE_DIR",
-    "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES",
+    "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "KERNELFORGE_CUDA_COMPILER", "TRITON_CACHE_DIR",
 )  # fmt: skip
 # Memory that stock frees stays in the process: eager must not pay page faults that the candidate's
 # preallocated outputs do not pay (measured: 2900 instead of 500 µs for one add+RMSNorm).
@@ -107,6 +107,7 @@ class JudgePool:
             future = self._queue.get()[4]
             if future is not None:
                 future.cancel()
+        self._worker.release()
 
     def _answer(self, kind: str, payload: Any, future: Future[Any]) -> None:
         """Ask the worker; replace one that died. A kernel that takes the checker with it has crashed."""
@@ -175,6 +176,7 @@ class _Worker:
         except (OSError, EOFError, ValueError):
             words = self._last_words()
             self.kill()
+            self.release()
             raise WorkerDied(f"A judge worker ended with code {process.returncode}.", words) from None
         finally:
             watch.cancel()
@@ -186,9 +188,14 @@ class _Worker:
             except OSError:
                 self._process.kill()
         self._process.wait()
+
+    def release(self) -> None:
+        """Close what belongs to a dead worker. Only by the thread that asks: it may still be reading."""
         for stream in (self._process.stdin, self._process.stdout, self._log):
-            with contextlib.suppress(OSError, ValueError):
-                stream.close()  # type: ignore[union-attr]
+            if stream is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    stream.close()
+        self._folder.cleanup()
 
     def _last_words(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -201,7 +208,8 @@ class _Worker:
 def _environment(threads: int | None) -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     # The checkout may not be installed; the checker's own working folder is an empty one.
-    kept["PYTHONPATH"] = str(_PACKAGE_PARENT)
+    paths = [str(_PACKAGE_PARENT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    kept["PYTHONPATH"] = os.pathsep.join(paths)
     if threads:
         kept["OMP_NUM_THREADS"] = str(threads)
     # One compile at a time, without inductor's own pool of processes, which would outlive a pause.
