@@ -158,7 +158,9 @@ class Candidate:
         runner.wait_ready()
         if runner.opened is not arena:
             runner.send(arena.fds, do="open", **arena.opening)
-            self._answer("opening the arena", _START_TIMEOUT_S)
+            answer = self._answer("opening the arena", _START_TIMEOUT_S)
+            if "error" in answer:
+                raise ForgeError(f"A runner cannot map the judge's memory: {answer['error']}.")
             runner.opened = arena
         places = [{name: slot.pointer for name, slot in place.slots.items()} for place in layout.places]
         plain: Mapping[str, Any] = {

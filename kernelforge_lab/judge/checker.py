@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from .. import targets
-from ..exc import CompileError, KernelSourceError
+from ..exc import CompileError, ForgeError, KernelSourceError
 from ..kernels.format import parse
 from ..kernels.kernel import Kernel
 from ..kernels.region import Region
@@ -113,7 +113,7 @@ class Checker:
         runner = self.ground.take_runner()
         try:
             return Candidate(runner, built, arena, threads=self.device.threads, limit_s=bench.call_limit_s)
-        except CandidateDied:
+        except (CandidateDied, ForgeError):
             self.ground.give_back(runner, clean=False)
             raise
 

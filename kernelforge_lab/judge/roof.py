@@ -78,6 +78,52 @@ static inline void kf_fill(void* data, long bytes, long part, long parts) {
 }"""
 
 
+def touch_kernel_cuda(region: Region, blocks: int) -> Kernel:
+    """The same on a GPU: 16 bytes a thread and step, ``blocks`` blocks of 256 threads."""
+    names = [n for n in region.input_names if _is_read_whole(region, n)]
+    reads = [(n, _bytes(s)) for n, s in zip(region.input_names, region.inputs, strict=True) if n in names]
+    writes = [(n, _bytes(s)) for n, s in zip(region.output_names, region.outputs, strict=True)]
+    args = ", ".join(name for name, _ in (*reads, *writes))
+    params = ", ".join(
+        [*(f"const {n.upper()}_T* {n}" for n, _ in reads), *(f"{n.upper()}_T* {n}" for n, _ in writes)]
+    )
+    body = [f"  total ^= kf_read({n}, {size}LL);" for n, size in reads]
+    body += [f"  kf_fill({n}, {size}LL, total);" for n, size in writes]
+    head = ["// forge: target cuda", f"// forge: launch touch grid=({blocks}) block=(256) args=({args})"]
+    source = [*head, _TOUCH_CUDA, f'extern "C" __global__ void touch({params}) {{', "  unsigned total = 0;"]
+    text = "\n".join([*source, *body, "}", ""])
+    return Kernel(text, region.hash, "cuda", proposer="judge", strategy="touch")
+
+
+_TOUCH_CUDA: Final = """
+struct alignas(16) Sixteen { unsigned at[4]; };
+// Whole 16-byte pieces of what lies at an address that need not be a multiple of 16.
+__device__ inline long long kf_pieces(const void* data, long long bytes) {
+  return (bytes - (16 - ((unsigned long long)data & 15)) % 16) / 16;
+}
+template <class T> __device__ inline T* kf_start(T* data) {
+  return (T*)(((unsigned long long)data + 15) / 16 * 16);
+}
+__device__ inline unsigned kf_read(const void* data, long long bytes) {
+  const Sixteen* from = (const Sixteen*)kf_start((const char*)data);
+  const long long count = kf_pieces(data, bytes);
+  unsigned total = 0;
+#pragma unroll 4
+  for (long long i = kf::thread_index(); i < count; i += kf::thread_count()) {
+    const Sixteen piece = from[i];
+    total ^= piece.at[0] ^ piece.at[1] ^ piece.at[2] ^ piece.at[3];
+  }
+  return total;
+}
+__device__ inline void kf_fill(void* data, long long bytes, unsigned total) {
+  Sixteen* to = (Sixteen*)kf_start((char*)data);
+  const long long count = kf_pieces(data, bytes);
+#pragma unroll 4
+  for (long long i = kf::thread_index(); i < count; i += kf::thread_count())
+    to[i] = Sixteen{total, total, total, total};
+}"""
+
+
 def measure_floor_us(kernels: list[Kernel], fastest_s: Callable[[Kernel], float]) -> float:
     """Shortest time (µs) of any of the touch kernels; 0 when none could be run."""
     times = []

@@ -29,7 +29,12 @@ _LOOK_EVERY: Final = 4
 
 
 class Side(Protocol):
-    """Something whose launches can be timed in blocks. Places count from the first timed one."""
+    """Something whose launches can be timed in blocks. Places count from the first timed one.
+
+    ``calls_max`` is the most launches of one block.
+    """
+
+    calls_max: int
 
     def warm(self, place: int) -> None: ...
 
@@ -42,6 +47,8 @@ class StockSide:
 
     Its last outputs are kept per place, so that its output memory rotates as the candidate's does.
     """
+
+    calls_max = _CALLS_MAX
 
     def __init__(self, function: Callable[..., Sequence[torch.Tensor]], arena: Arena) -> None:
         self._function = function
@@ -63,6 +70,8 @@ class StockSide:
 
 class CandidateSide:
     """The kernel in its runner. The slower clock counts: ours less an empty round trip, or its own."""
+
+    calls_max = _CALLS_MAX
 
     def __init__(self, candidate: Candidate, timed: range) -> None:
         self._candidate = candidate
@@ -183,5 +192,6 @@ def _calibrate(side: Side, places: int) -> int:
     each = min(side.block(place, 1) for place in range(_CALIBRATION_CALLS))
     if each < _BLOCK_S / 8:
         each = min(each, side.block(0, 8) / 8)
-    calls = max(1, min(_CALLS_MAX, round(_BLOCK_S / max(each, 1e-7))))
-    return max(1, calls // places) * places if calls * 2 > places else calls
+    calls = max(1, min(side.calls_max, round(_BLOCK_S / max(each, 1e-7))))
+    whole = max(1, calls // places) * places
+    return whole if calls * 2 > places and whole <= side.calls_max else calls

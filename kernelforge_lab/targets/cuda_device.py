@@ -77,6 +77,12 @@ def device_arch(index: int = 0) -> str:
     return f"sm_{major}{minor}"
 
 
+def clock_hz(index: int = 0) -> int:
+    """The fastest a multiprocessor runs."""
+    cuda = driver()
+    return int(cuda.Device(index).get_attribute(cuda.device_attribute.CLOCK_RATE)) * 1000
+
+
 @cache
 def _primary(index: int) -> Any:
     return driver().Device(index).retain_primary_context()

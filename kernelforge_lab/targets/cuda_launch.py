@@ -34,15 +34,14 @@ class CudaLauncher:
                 self._steps = [self._prepare(launch, functions) for launch in built.plan.launches]
             except cuda.Error as error:
                 raise CompileError(f"The built kernel cannot be loaded: {error}.") from None
-            sizes = {name: numel * itemsize_bytes(dtype) for name, dtype, numel in built.plan.workspaces}
-            self._memory = {name: cuda.mem_alloc(max(size, 1)) for name, size in sizes.items()}
-        self._own = {name: int(memory) for name, memory in self._memory.items()}
+        self._sizes = {name: numel * itemsize_bytes(dtype) for name, dtype, numel in built.plan.workspaces}
+        self._memory: dict[str, Any] = {}
         self.index = index
 
     def __call__(self, pointers: Mapping[str, int]) -> Callable[[], None]:
         """Bind addresses by name (every tensor; a workspace only to replace the own one)."""
-        self._check_names([name for name in pointers if name not in self._own])
-        table = {**self._own, **pointers}
+        self._check_names([name for name in pointers if name not in self._sizes])
+        table = {**self._workspaces(pointers), **pointers}
         calls = [
             partial(
                 step.function.prepared_call,
@@ -67,7 +66,7 @@ class CudaLauncher:
         """Straight-line Python: a loop over launches and arguments would cost as much as the launch."""
         self._check_names(order)
         names = {name: f"p{i}" for i, name in enumerate(order)}
-        names |= {name: str(address) for name, address in self._own.items()}
+        names |= {name: str(address) for name, address in self._workspaces().items()}
         scope: dict[str, Any] = {}
         lines = [f"def launch({', '.join([*filter(None, [stream]), *(names[n] for n in order)])}):"]
         for i, step in enumerate(self._steps):
@@ -78,6 +77,15 @@ class CudaLauncher:
             lines.append(f"    f{i}({', '.join(where)}, shared_size={step.smem_bytes})")
         exec(compile("\n".join(lines), "<cuda launch>", "exec"), scope)  # noqa: S102 - names and integers of ours
         return _keeping(self, scope["launch"])
+
+    def _workspaces(self, given: Mapping[str, int] | None = None) -> dict[str, int]:
+        """Addresses of the own workspaces, allocated when first needed: all but those ``given``."""
+        missing = self._sizes.keys() - self._memory.keys() - (given or {}).keys()
+        if missing:
+            with entered(self.index):
+                for name in sorted(missing):
+                    self._memory[name] = driver().mem_alloc(max(self._sizes[name], 1))
+        return {name: int(memory) for name, memory in self._memory.items()}
 
     def _prepare(self, launch: ResolvedLaunch, functions: Mapping[str, Function]) -> _Step:
         cuda = driver()
