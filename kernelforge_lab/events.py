@@ -82,6 +82,41 @@ class NodeJudged(Event):
 
 
 @dataclass(frozen=True)
+class NodeMarked(Event):
+    """A person's mark on a node. ``mark``: pinned, pruned, or empty when it was taken away."""
+
+    kind: ClassVar[str] = "node_marked"
+    node: int
+    region: str
+    mark: str
+
+
+@dataclass(frozen=True)
+class ModelCalled(Event):
+    """One call of a language model (``proposers.base.ModelCall``). ``node``: the kernel it led to, if any.
+
+    ``cached_tokens`` are part of ``input_tokens``, ``reasoning_tokens`` of ``output_tokens``.
+    """
+
+    kind: ClassVar[str] = "model_called"
+    node: int | None
+    region: str
+    parent: int | None
+    model: str
+    prompt: str
+    reply: str
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    usd: float
+    seconds: float
+    outcome: str = ""
+    reason: str = ""
+    reasoning_tokens: int = 0
+    is_estimate: bool = False
+
+
+@dataclass(frozen=True)
 class Meter(Event):
     """Progress. ``eta_s`` None when unknown."""
 
@@ -149,6 +184,8 @@ EVENTS: dict[str, type[Event]] = {
         RegionState,
         NodeAdded,
         NodeJudged,
+        NodeMarked,
+        ModelCalled,
         Meter,
         RunState,
         StepMeasured,

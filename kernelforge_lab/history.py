@@ -40,6 +40,7 @@ class NodeRecord:
     params: dict[str, int]
     verdict: Verdict | None = None
     reward: float | None = None
+    mark: str = ""
 
     @property
     def status(self) -> str:
@@ -50,6 +51,16 @@ class NodeRecord:
     def kernel(self, target: str) -> Kernel:
         params = tuple(sorted(self.params.items()))
         return Kernel(self.source, self.region, target, params, self.proposer, self.strategy, self.idea)
+
+    def line(self) -> str:
+        """The verdict in one line, always against what."""
+        verdict = self.verdict
+        t = verdict.timing if verdict and verdict.status.is_correct else None
+        if t:
+            against = f"{t.kernel_us:.1f} µs against {t.stock_us:.1f} µs of {t.stock}"
+            return f"node {self.id}: {self.status} {t.speedup:.2f}× ({t.low:.2f}–{t.high:.2f}), {against}"
+        evidence = f": {verdict.evidence}" if verdict and verdict.evidence else ""
+        return f"node {self.id}: {self.status}{evidence}"
 
     def __str__(self) -> str:
         head = f"node {self.id} · {self.proposer} · {self.strategy} · {self.status}"
@@ -99,6 +110,7 @@ class History:
         self.meter: Json = {}
         self.step: Json = {}
         self.guard: Json = {}
+        self.calls: list[Json] = []
         for event in events:
             self.add(event)
 
@@ -118,6 +130,11 @@ class History:
         elif kind == "node_judged":
             node = self.nodes[event["node"]]
             node.verdict, node.reward = Verdict.from_json(event["verdict"]), event["reward"]
+        elif kind == "node_marked":
+            if event["node"] in self.nodes:
+                self.nodes[event["node"]].mark = event["mark"]
+        elif kind == "model_called":
+            self.calls.append(dict(event))
         elif kind == "meter":
             self.meter = dict(event)
         elif kind == "step_measured":

@@ -21,6 +21,7 @@ from .search.agent import Agent, Proven
 from .search.budget import Budget, Ledger
 from .search.forest import Forest
 from .search.judge import OpenOnUse
+from .steering import Steering
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,11 +40,12 @@ _STEP_MOST_S: Final = 20.0
 _POLL_S: Final = 0.1
 
 
-class Run:
+class Run(Steering):
     """A search for faster kernels of one model call; made by ``forge()`` and ``%%forge``.
 
     It works in a thread of its own: ``wait`` or ``await`` it, ``pause``, ``resume``, ``stop`` it; look at
-    it with ``table``, ``frame``, ``node`` and ``best``; use it with ``apply``, ``report`` and ``export``.
+    it with ``table``, ``frame``, ``node`` and ``best``; steer it with ``add_budget``, ``switch``, ``pin``,
+    ``prune`` and ``continue_from``; use it with ``apply``, ``report`` and ``export``.
     ``log`` is the event stream that everything shown is made from.
     """
 
@@ -200,6 +202,12 @@ class Run:
         """The run in one JSON object, as the command line prints it."""
         return self.history.summary()
 
+    def _ipython_display_(self) -> None:
+        """The live panel, also without ``%load_ext``."""
+        from .notebook import bundle
+
+        bundle.show(self)
+
     def __repr__(self) -> str:
         history = self.history
         step = history.step
@@ -261,21 +269,48 @@ class Run:
         return self.forged.model
 
     def guard_counts(self) -> GuardCounts | None:
-        """Calls the installed kernels served, and fallbacks with their reasons; also put in the log."""
+        """Calls the installed kernels served, and fallbacks with their reasons; news also go to the log."""
         if self.forged is None or not self.forged.installed:
             return None
         counts = self.forged.counts()
-        self.log.emit(counts)
+        known = self.log.latest("guard_counts")
+        if known is None or (known["hits"], known["fallbacks"]) != (counts.hits, counts.fallbacks):
+            self.log.emit(counts)
         return counts
 
     def report(self, path: str | Path = "report.html") -> Path:
-        """Write the run as one self-contained HTML file."""
-        from .notebook.report import report
+        """Write the run as a report; the suffix says which: ``.html``, ``.ipynb`` or ``.md``.
+
+        Raises ProblemError for another suffix and ForgeError when the file cannot be written.
+        """
+        from .notebook.reports import write
 
         self.guard_counts()
-        target = Path(path).expanduser()
-        target.write_text(report(self.log.events), encoding="utf-8")
-        return target
+        return write(self.log.events, path)
+
+    def roofline(self) -> Any:
+        """Altair chart: every correct kernel under the roofs measured on this device."""
+        from .notebook import charts
+
+        return charts.roofline(self)
+
+    def progress(self) -> Any:
+        """Altair chart: the best step so far against the kernels judged."""
+        from .notebook import charts
+
+        return charts.progress(self)
+
+    def breakdown(self) -> Any:
+        """Altair chart: where the step's time goes, what is gained and what is still possible."""
+        from .notebook import charts
+
+        return charts.breakdown(self)
+
+    def costs_chart(self) -> Any:
+        """Altair chart: the best step so far against US dollars."""
+        from .notebook import charts
+
+        return charts.costs(self)
 
     def export(self, folder: str | Path) -> Path:
         """Write the winners' sources, regions, parameters and verdicts to a folder."""

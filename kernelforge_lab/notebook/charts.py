@@ -105,6 +105,11 @@ def progress(run_or_events: Any, by: str = "trials") -> alt.LayerChart | alt.Fac
     return alt.layer(*layers).properties(title=summary.title, width=520, height=280)
 
 
+def costs(run_or_events: Any) -> alt.LayerChart | alt.FacetChart:
+    """Step speed-up so far against US dollars: what the next dollar would have to bring."""
+    return progress(run_or_events, by="dollars")
+
+
 def breakdown(run_or_events: Any) -> alt.Chart:
     """Share of the step per region and library op: gained, still possible, at the roof."""
     summary = _summary(run_or_events)

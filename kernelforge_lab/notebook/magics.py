@@ -8,16 +8,18 @@ import subprocess
 import sys
 from typing import Any, Final
 
+import traitlets
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+from IPython.core.magic import Magics, cell_magic, line_cell_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
+from ..entry import load
 from ..environment import is_interactive
 from ..exc import CaptureError, ForgeError
 from ..options import LEVELS, TARGETS, Options
 from ..problem import is_problem, make_problem
 from ..run import Run
-from . import bundle, progress
+from . import progress
 from .calls import ModelCall
 from .cell import CellResult, run_cell
 from .summary import Summary
@@ -35,6 +37,18 @@ class ForgeMagics(Magics):
     """The magics and the runs they started, newest last."""
 
     shell: Any  # traitlets knows it as optional; magics exist only inside a shell
+
+    # %config ForgeMagics.minutes = 2: what a cell's options do not say.
+    target = traitlets.Enum((None, *TARGETS), None, allow_none=True, help="what kernels are for").tag(
+        config=True
+    )
+    level = traitlets.Enum((None, *LEVELS), None, allow_none=True, help="region or op").tag(config=True)
+    trials = traitlets.Int(None, allow_none=True, help="kernels judged at most").tag(config=True)
+    minutes = traitlets.Float(None, allow_none=True, help="time at most").tag(config=True)
+    budget_usd = traitlets.Float(None, allow_none=True, help="dollars at most").tag(config=True)
+    proposers = traitlets.Unicode(None, allow_none=True, help="who writes kernels").tag(config=True)
+    seed = traitlets.Int(None, allow_none=True, help="of every choice").tag(config=True)
+    wait = traitlets.Bool(None, allow_none=True, help="return when the run has ended").tag(config=True)
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
@@ -70,7 +84,7 @@ class ForgeMagics(Magics):
         arguments = parse_argstring(self.forge, line)
         if cell is None:
             return self._command(arguments.words)
-        options = _options(arguments)
+        options = self._options(arguments)
         name = _model_name(arguments.words)
         if arguments.into and not arguments.into.isidentifier():
             raise UsageError(f"--into needs a variable name, not {arguments.into!r}.")
@@ -89,6 +103,47 @@ class ForgeMagics(Magics):
         if options.wait if options.wait is not None else not is_interactive():
             _wait(run)
         return run
+
+    @no_var_expand
+    @magic_arguments()
+    @argument("region", nargs="?", help="which region: a hash, the beginning of one, or a part of its ops")
+    @argument("--parent", type=int, help="the node it was made from (default stock)")
+    @argument("--run", help="the variable that holds the run, or its id (default the newest)")
+    @argument("--idea", default="", help="a line about what it tries")
+    @argument("--into", help="also store the node's record under this name")
+    @cell_magic
+    def kernel(self, line: str, cell: str) -> None:
+        """Judge a kernel of your own: the cell is its source, with its ``// forge:`` lines.
+
+        It joins the run's tree as any other; a new best is proven and can be installed.
+        """
+        __tracebackhide__ = True
+        arguments = parse_argstring(self.kernel, line)
+        if not cell.strip():
+            raise UsageError("The cell is empty: it should hold a kernel's source, with // forge: lines.")
+        run = self._find(arguments.run)
+        idea = arguments.idea.strip("'\"")
+        try:
+            node = run.submit(cell, arguments.region, parent=arguments.parent, idea=idea)
+        except ForgeError as error:
+            raise UsageError(str(error)) from None
+        record = progress.verdict_of(run, node)
+        if arguments.into:
+            self.shell.user_ns[arguments.into] = record
+        print(record.line() if record else f"node {node} is still being judged; see _forge.node({node})")
+
+    def _options(self, arguments: Any) -> Options:
+        """The cell's options, then those of %config, then the defaults."""
+        names = ("target", "level", "trials", "minutes", "budget_usd", "seed", "regions", "wait")
+        given: dict[str, Any] = {name: getattr(arguments, name) for name in names}
+        given["proposers"] = ",".join(arguments.proposer) if arguments.proposer else None
+        for name, value in given.items():
+            if value is None:
+                given[name] = getattr(self, name, None)
+        try:
+            return Options(**{name: value for name, value in given.items() if value is not None})
+        except ForgeError as error:
+            raise UsageError(str(error)) from None
 
     def _show_value(self, result: CellResult) -> None:
         self.shell.user_ns["_forge_value"] = result.value
@@ -113,8 +168,10 @@ class ForgeMagics(Magics):
         extra = rest[1:]
         if command == "report":
             path = extra[0] if extra else "kernelforge-report.html"
-            run.report(path)
-            print(f"Report written to {path}")
+            try:
+                print(f"Report written to {run.report(path)}")
+            except ForgeError as error:
+                raise UsageError(str(error)) from None
         elif extra:
             raise UsageError(f"%forge {command} takes one run, not {' '.join(rest)!r}.")
         elif command == "status":
@@ -132,9 +189,12 @@ class ForgeMagics(Magics):
             if isinstance(run, Run):
                 return run
             match = [r for r in self.runs if r.id == name]
-            if not match:
-                raise UsageError(f"There is no run {name!r}; give the variable that holds one.")
-            return match[-1]
+            if match:
+                return match[-1]
+            try:
+                return load(name)
+            except ForgeError as error:
+                raise UsageError(f"There is no variable {name!r} that holds a run. {error}") from None
         if not self.runs:
             raise UsageError("There is no run yet; put %%forge above a cell that calls a model.")
         return self.runs[-1]
@@ -199,20 +259,6 @@ def _resolve(name: str, namespace: dict[str, Any]) -> Any:
     return value
 
 
-def _options(arguments: Any) -> Options:
-    given: dict[str, Any] = {
-        name: getattr(arguments, name)
-        for name in ("target", "level", "trials", "minutes", "budget_usd", "seed", "regions", "wait")
-        if getattr(arguments, name) is not None
-    }
-    if arguments.proposer:
-        given["proposers"] = ",".join(arguments.proposer)
-    try:
-        return Options(**given)
-    except ForgeError as error:
-        raise UsageError(str(error)) from None
-
-
 def _wait(run: Run) -> None:
     try:
         progress.follow(run)
@@ -248,13 +294,25 @@ def _complete(magics: ForgeMagics) -> Any:
     return complete
 
 
+def _complete_kernel(magics: ForgeMagics) -> Any:
+    """Options, and the regions of the newest run."""
+
+    def complete(_completer: Any, _event: Any) -> list[str]:
+        options = [o for a in magics.kernel.parser._actions for o in a.option_strings if o.startswith("--")]
+        regions = list(magics.runs[-1].history.regions) if magics.runs else []
+        return [*regions, *sorted(options)]
+
+    return complete
+
+
 def load_ipython_extension(shell: Any) -> None:
-    """Register the magics, their completion and how a Run is displayed. Prints nothing."""
+    """Register the magics, their completion and their %config. Prints nothing."""
     magics = ForgeMagics(shell)
     shell.register_magics(magics)
     for key in ("%%forge", "%forge"):
         shell.set_hook("complete_command", _complete(magics), str_key=key)
-    shell.display_formatter.ipython_display_formatter.for_type(Run, bundle.show)
+    shell.set_hook("complete_command", _complete_kernel(magics), str_key="%%kernel")
+    shell.configurables.append(magics)
 
 
 def unload_ipython_extension(shell: Any) -> None:
@@ -264,5 +322,7 @@ def unload_ipython_extension(shell: Any) -> None:
         for run in magics.runs:
             run.stop()
         magics.runs.clear()
+        shell.configurables[:] = [c for c in shell.configurables if c is not magics]
     for kind in ("line", "cell"):
-        shell.magics_manager.magics[kind].pop("forge", None)
+        for name in ("forge", "kernel"):
+            shell.magics_manager.magics[kind].pop(name, None)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from .summary import Summary, gain
+from ..history import NodeRecord
+from .summary import FINAL_STATES, Summary, gain
 
 Json = Mapping[str, Any]
 
 # Often enough to see that it lives, rare enough for a log file.
 METER_EVERY_S: Final = 15.0
+_LOOK_EVERY_S: Final = 5.0
 
 
 class Narrator:
@@ -49,7 +52,7 @@ class Narrator:
         if event["advice"]:
             yield event["advice"]
         for reason in event["uncaptured"]:
-            yield f"not captured: {reason}"
+            yield f"about the capture: {reason}"
 
     def _region(self, event: Json, before: float) -> Iterator[str]:
         record = self.summary.regions[event["region"]]
@@ -108,3 +111,31 @@ def _tell(narrator: Narrator, event: Json, write: Callable[[str], None]) -> None
 
 def _clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def verdict_of(run: Any, node: int) -> NodeRecord | None:
+    """Wait for a node's verdict; None when the run ended without one or the person interrupts."""
+    news = threading.Event()
+    done: dict[str, bool] = {}
+
+    def listen(event: Json) -> None:
+        if event["kind"] == "node_judged" and event["node"] == node:
+            done["judged"] = True
+        elif event["kind"] == "run_state" and event["state"] in FINAL_STATES:
+            done["ended"] = True
+        else:
+            return
+        news.set()
+
+    unsubscribe = run.log.subscribe(listen)
+    try:
+        while not done:
+            record: NodeRecord | None = run.history.nodes.get(node)
+            if (record and record.verdict) or news.wait(_LOOK_EVERY_S):
+                break
+    except KeyboardInterrupt:
+        return None
+    finally:
+        unsubscribe()
+    record = run.history.nodes.get(node)
+    return record if record and record.verdict else None

@@ -13,8 +13,11 @@ from typing import Any, Final, Protocol
 import anywidget
 import traitlets
 
+from ..exc import ForgeError, ProblemError
+from ..steering import steer
 from . import wire
 from .pump import Log, Pump
+from .reports import FORMATS
 from .summary import Summary
 
 Json = dict[str, Any]
@@ -35,6 +38,8 @@ class ShownRun(Protocol):
     def resume(self) -> Any: ...
 
     def stop(self) -> Any: ...
+
+    def report(self, path: str) -> Any: ...
 
 
 class RunWidget(anywidget.AnyWidget):
@@ -95,9 +100,31 @@ class RunWidget(anywidget.AnyWidget):
             self._pump.hello(have if isinstance(have, int) and have >= 0 else 0, _subshell_context())
         elif kind == "want" and content.get("what") == "source":
             self._send_source(content.get("node"))
-        elif run is not None and kind in ("pause", "resume", "stop"):
+        elif kind == "want" and content.get("what") == "calls":
+            self._send_calls(content.get("node"))
+        elif run is not None and isinstance(kind, str):
             # Stopping may wait for a worker; the front end's channel must not.
-            threading.Thread(target=getattr(run, kind), name=f"kernelforge-{kind}", daemon=True).start()
+            name = f"kernelforge-{kind[:20]}"
+            threading.Thread(target=self._obey, args=(run, content), name=name, daemon=True).start()
+
+    def _obey(self, run: Any, command: Json) -> None:
+        """Do what the person clicked, and say what became of it."""
+        answer: Json = {"v": wire.VERSION, "kind": "answer", "to": command["kind"], "error": "", "text": ""}
+        try:
+            if command["kind"] == "report":
+                answer["text"] = f"Report written to {run.report(_report_name(run.log.run, command))}"
+            else:
+                steer(run, command)
+        except ForgeError as error:
+            answer["error"] = str(error)
+        except Exception as error:  # noqa: BLE001 - shown to the person instead of dying in a thread
+            answer["error"] = repr(error)
+        if answer["error"] or answer["text"]:
+            self._pump.post(answer)
+
+    def _send_calls(self, node: Any) -> None:
+        calls = [e for e in self._log.since(0) if e["kind"] == "model_called" and e["node"] == node]
+        self._pump.post({"v": wire.VERSION, "kind": "calls", "node": node, "calls": calls})
 
     def _send_source(self, node: Any) -> None:
         for event in self._log.since(0):
@@ -110,6 +137,14 @@ class RunWidget(anywidget.AnyWidget):
         if hasattr(self, "_pump"):
             self._pump.close()
         super().close()
+
+
+def _report_name(run: str, command: Json) -> str:
+    """A file of this run's in the kernel's folder; a front end never names paths."""
+    suffix = command.get("format", "html")
+    if suffix not in FORMATS:
+        raise ProblemError(f"report: {suffix!r} is not one of {', '.join(FORMATS)}.")
+    return f"kernelforge-{run}.{suffix}"
 
 
 def _subshell_context() -> contextvars.Context | None:

@@ -1,6 +1,7 @@
 """Events on their way to a view: superseded meters dropped, repeated sources sent once, long ones left out.
 
-What is left out is said so (``source_node``, ``source_chars``), so a view can ask for it or explain.
+What is left out is said so (``source_node``, ``source_chars``, ``text_chars``), so a view can ask for it
+or explain.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ def pack(
             if i != last_meter and event["spent_usd"] == kept_spent:
                 continue
             kept_spent = event["spent_usd"]
+        elif event["kind"] == "model_called":
+            out.append(_slim_call(event, 0 if total_chars is not None else each_chars))
+            continue
         elif event["kind"] == "node_added" and event["source"]:
             out.append(_slim(event, each_chars, fits, first_with))
             continue
@@ -56,6 +60,14 @@ def _slim(
     if (each_chars is not None and chars > each_chars) or (fits is not None and source not in fits):
         return {**event, "source": "", "source_chars": chars}
     return event
+
+
+def _slim_call(event: Json, each_chars: int | None) -> Json:
+    """A call without its texts where they are long; their length stays, and a view asks for them."""
+    chars = len(event["prompt"]) + len(event["reply"])
+    if each_chars is None or chars <= each_chars:
+        return event
+    return {**event, "prompt": "", "reply": "", "text_chars": chars}
 
 
 def _affordable(events: Sequence[Json], total_chars: int | None, prefer: Collection[int]) -> set[str] | None:

@@ -41,6 +41,10 @@ class HumanProposer:
         self._waiting.put(submission)
         self.listener()
 
+    @property
+    def waiting(self) -> bool:
+        return not self._waiting.empty()
+
     def take(self) -> Submission | None:
         try:
             return self._waiting.get_nowait()

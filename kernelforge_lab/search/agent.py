@@ -17,6 +17,7 @@ from ..proposers.human import HumanProposer
 from .budget import Ledger
 from .forest import Flight, Forest
 from .judge import Judge
+from .orders import MarkNode, Order, Orders
 from .pace import Pace
 from .work import Bench, Work, spawn
 
@@ -75,6 +76,8 @@ class Agent:
         self.human = human or HumanProposer()
         self.human.listener = self._wake_up
         self.bench = Bench(forest, judge, ledger, emit, threads)
+        self.orders = Orders(self.bench)
+        self.orders.listener = self._wake_up
         self.done = threading.Event()
         self._judge = judge
         self._finish = finish
@@ -104,6 +107,15 @@ class Agent:
         self._thread = threading.Thread(target=self._main, name="kernelforge-agent", daemon=True)
         self._thread.start()
 
+    def order(self, order: Order, *, search: bool = True) -> None:
+        """Obey ``order`` soon; an agent that has ended starts again for it (``search`` as in ``start``)."""
+        self.orders.give(order)
+        if not self.is_alive:
+            if isinstance(order, MarkNode):
+                list(self.orders.obey())
+            else:
+                self.start(search=search)
+
     def pause(self) -> None:
         """No further work starts until ``resume``; the run's clock stands still."""
         self._pause.set()
@@ -131,9 +143,13 @@ class Agent:
         state, message = "finished", ""
         try:
             self.ledger.start()
-            self._search()
-            self._prove()
-            message = self._measure()
+            while True:
+                self._search()
+                self._prove()
+                message = self._measure()
+                # An order that came while the winners were measured is not lost.
+                if not (self.orders.waiting or self.human.waiting):
+                    break
         except _Stopped:
             self._abandon("the run was stopped")
             state, message = "stopped", "stopped by you; what was found is kept"
@@ -157,7 +173,7 @@ class Agent:
         while True:
             self._controls()
             self._collect()
-            self._start_submissions()
+            self._start_wishes()
             self.ledger.finish_s = self._finish_s()
             over = "the search has ended" if self._search_is_over else self.ledger.exhausted()
             if over and not why:
@@ -174,6 +190,7 @@ class Agent:
 
     def _say_why_it_ended(self, why: str) -> None:
         for search in self.forest.regions.values():
+            search.cut_short = search.cut_short or (search.is_active and not self._search_is_over)
             if search.is_active and search.tree is None:
                 self.bench.close(search, f"not searched: {why}", state="off")
             elif search.is_active:
@@ -229,7 +246,10 @@ class Agent:
             work = self.bench.trial(search, action) if action else self.bench.prepare(search)
             self._start(work, Flight(search.hash, action))
 
-    def _start_submissions(self) -> None:
+    def _start_wishes(self) -> None:
+        """What people handed in or ordered."""
+        for work, flight in self.orders.obey():
+            self._start(work, flight)
         while submission := self.human.take():
             self._start(self.bench.by_hand(submission), Flight(submission.region, None))
 

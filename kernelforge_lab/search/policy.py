@@ -38,11 +38,14 @@ def choose(
 
     ``menu`` lists every move of a node, most promising first (it must be pure, too); moves already
     tried or in flight are left out here. ``in_flight`` are the actions chosen and not recorded yet:
-    they count as visits without a value (WU-UCT), so that parallel proposals spread out. When the
+    they count as visits without a value (WU-UCT), so that parallel proposals spread out. A pinned node
+    comes before everything else as long as something is left to try below it. When the
     current epoch has nothing more to offer, what earlier ones left untried is taken up again.
     """
     choice = _Choice(tree, menu, bandit, bottleneck, seed=seed, in_flight=in_flight)
     root = tree.nodes[tree.root]
+    if tree.pinned is not None and (below := choice.from_node(tree.nodes[tree.pinned])):
+        return below
     action = choice.from_node(root)
     if action is None and tree.epoch:
         choice.every_epoch = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..capture.workload import Roofs, WorkloadRegion
@@ -44,7 +44,8 @@ class RegionSearch:
 
     ``stock_us`` is best stock once prepared, before that the time in the model; ``floor_us`` the
     roofline limit, or what the judge measured if that is lower; ``wanted`` when the person named the
-    region, which then is tried however small it is. ``state`` is a RegionState's, and between
+    region, which then is tried however small it is; ``cut_short`` when only the budget ended its search;
+    ``hints`` what a person said about the kernels below a node. ``state`` is a RegionState's, and between
     ``searching`` and ``done`` also ``ending`` (searched) and ``final`` (winner being re-measured).
     """
 
@@ -63,6 +64,8 @@ class RegionSearch:
     busy_s: float = 0.0
     paid_usd: float = 0.0
     tries: int = 0
+    cut_short: bool = False
+    hints: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.stock_us = self.stock_us or self.item.time_us
@@ -84,6 +87,11 @@ class RegionSearch:
     def headroom(self) -> float:
         """t0/t*; at most 1 when stock already is where kernels can get."""
         return self.stock_us / self.reachable_us if self.reachable_us > 0 else math.inf
+
+    def hint_for(self, node: int) -> str:
+        """What a person said about this node or the nearest one above it."""
+        assert self.tree is not None
+        return next((self.hints[at] for at in self.tree.ancestors(node) if at in self.hints), "")
 
     @property
     def best(self) -> Node | None:

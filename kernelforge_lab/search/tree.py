@@ -33,7 +33,7 @@ class Node:
 
     ``visits``, ``total`` and ``peak`` summarise the rewards of the node and everything judged below it.
     ``tried`` are the moves spent here, whether or not they gave a kernel. ``twin`` is the node that is
-    the same kernel; such a node is never expanded.
+    the same kernel; such a node is never expanded. ``pruned``: a person closed it with all below it.
     """
 
     id: int
@@ -45,6 +45,7 @@ class Node:
     verdict: Verdict | None = None
     reward: float | None = None
     twin: int | None = None
+    pruned: bool = False
     children: list[int] = field(default_factory=list)
     tried: set[tuple[str, str]] = field(default_factory=set)
     visits: int = 0
@@ -60,6 +61,8 @@ class Node:
     @property
     def is_open(self) -> bool:
         """Whether children may grow here: stock, or a kernel proven correct that has no twin."""
+        if self.pruned:
+            return False
         if self.kernel is None:
             return True
         return self.twin is None and self.verdict is not None and self.verdict.status.is_correct
@@ -80,6 +83,8 @@ class Tree:
         self.epoch = 0
         self.restarts = 0
         self.best: int | None = None
+        # A person wants the search to go on from here.
+        self.pinned: int | None = None
         self.expansions = 0
         self.since_best = 0
         self.since_restart = 0
@@ -128,11 +133,11 @@ class Tree:
         self._credit(root, root.reward)
 
     def children(self, node: int, every_epoch: bool = False) -> Iterator[Node]:
-        """Judged children that selection sees: of this epoch (or of all), not quarantined."""
+        """Judged children that selection sees: of this epoch (or of all), neither quarantined nor pruned."""
         for child in self.nodes[node].children:
             found = self.nodes[child]
             seen = every_epoch or node != self.root or found.epoch == self.epoch
-            if found.reward is not None and seen:
+            if found.reward is not None and seen and not found.pruned:
                 yield found
 
     def ancestors(self, node: int) -> Iterator[int]:
@@ -144,7 +149,7 @@ class Tree:
 
     def ranked(self) -> list[Node]:
         """Proven kernels without twins, fastest first."""
-        proven = [n for n in self.nodes.values() if n.kernel and n.is_open and n.speedup is not None]
+        proven = [n for n in self.nodes.values() if n.kernel and n.twin is None and n.speedup is not None]
         return sorted(proven, key=lambda n: (-(n.speedup or 0.0), n.id))
 
     def _credit(self, node: Node, reward: float) -> None:

@@ -232,6 +232,7 @@ class Bench:
             parent.verdict if parent.kernel else None,
             tuple((kernel, verdict) for kernel, verdict in siblings if kernel is not None),
             seed=self.forest.seed + search.tree.expansions,
+            hint=search.hint_for(parent.id),
             threads=self.threads,
         )
 

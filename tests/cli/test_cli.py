@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from kernelforge_lab.cli import main, parser
+from kernelforge_lab.store import Store
 from kernelforge_lab.targets import toolchain
+from tests.notebook.fakes import fixture_events
 
 PROBLEM = """
 import torch
@@ -182,6 +184,20 @@ def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str])
 
 def test_every_option_is_explained() -> None:
     commands = next(a for a in parser()._actions if a.dest == "command")
-    assert set(commands.choices) == {"forge", "judge", "regions", "doctor"}
+    assert set(commands.choices) == {"forge", "judge", "regions", "runs", "report", "doctor"}
     for command in commands.choices.values():
         assert all(action.help for action in command._actions)
+
+
+def test_stored_runs_are_listed_and_reported_also_of_yesterday(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KERNELFORGE_STORE", f"sqlite:///{tmp_path / 'runs.sqlite'}")
+    assert main(["runs"]) == 0 and "no run in the store" in capsys.readouterr().out
+    for event in fixture_events():
+        Store().append("r-20261201-gemma4", event)
+    assert main(["runs"]) == 0 and "finished" in capsys.readouterr().out
+    for suffix in ("html", "ipynb", "md"):
+        assert main(["report", "r-2026", "--to", str(tmp_path / f"x.{suffix}")]) == 0
+        assert "gemma4" in (tmp_path / f"x.{suffix}").read_text("utf-8")
+    assert main(["report", "r-1999"]) == 2 and "there is no run" in capsys.readouterr().err

@@ -36,6 +36,9 @@ FAILURES = (
 )
 
 
+PROMPT = "The region reads two tensors and writes one; the roof is 980 µs. Write one file."
+
+
 def source(strategy: str, width: int) -> str:
     return f"""// forge: target cpu
 // forge: tune ROWS_PER_THREAD 1 2 4
@@ -180,11 +183,18 @@ def script(seed: int = 0, trials: int = 60, title: str = "gemma4 (small)") -> It
             status = "faster" if speedup * 0.97 > 1 else "slower"
             judged, reward = verdict(status, "", round(stock_us / speedup, 2), stock_us, speedup), 0.5
             nodes[name].append(node)
+        if proposer == "llm":
+            yield ev.ModelCalled(
+                node, name, parent, "a-fake-model", f"Make {region['title']} faster.\n{PROMPT}", f"{idea}\n```cpp\n…\n```",
+                2100, 1500, 640, 0.006, 3.2, "kernel",
+            )  # fmt: skip
         yield ev.NodeJudged(node, name, judged, reward)
         if judged["status"] == "faster" and judged["timing"]["speedup"] > best.get(name, (0, 1.0))[1]:
             best[name] = (node, judged["timing"]["speedup"])
             t = judged["timing"]
             yield ev.RegionState(name, "searching", "", node, t["speedup"], t["low"], t["high"])
+        if trial == 30:
+            yield ev.NodeMarked(node, name, "pinned")
         elapsed = 1.6 * trial
         yield ev.Meter(
             trial,
@@ -243,6 +253,7 @@ class FakeRun(Run):
         self._stopped = threading.Event()
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
+        self._by_hand = itertools.count(100_000)
 
     def play(self) -> FakeRun:
         self._thread = threading.Thread(target=self._perform, daemon=True)
@@ -265,6 +276,37 @@ class FakeRun(Run):
         self.calls.append("stop")
         self._stopped.set()
         self._go.set()
+        return self
+
+    def submit(
+        self, source: str, region: str | None = None, *, parent: int | None = None, idea: str = ""
+    ) -> int:
+        """Judged after a moment; a source with FAIL in it is wrong."""
+        place = self.node(parent).region if parent is not None else self.history.find(region).hash
+        node = next(self._by_hand)
+        self.log.emit(ev.NodeAdded(node, place, parent, "human", "by hand", idea, source))
+        bad = verdict(*FAILURES[1], 0, 1104.0, 0)
+        judged = bad if "FAIL" in source else verdict("faster", "", 690.0, 1104.0, 1.6)
+        threading.Timer(0.3, lambda: self.log.emit(ev.NodeJudged(node, place, judged, 0.6))).start()
+        return node
+
+    def add_budget(self, **more: float) -> FakeRun:
+        self.calls.append(f"add_budget {more}")
+        return self
+
+    def switch(self, region: str, on: bool = True) -> FakeRun:
+        self.calls.append(f"switch {region} {on}")
+        self.log.emit(
+            ev.RegionState(region, "searching" if on else "off", "" if on else "switched off by you")
+        )
+        return self
+
+    def _mark(self, node: int, mark: str) -> FakeRun:
+        self.log.emit(ev.NodeMarked(node, self.node(node).region, mark))
+        return self
+
+    def continue_from(self, node: int, hint: str = "") -> FakeRun:
+        self.calls.append(f"continue_from {node} {hint}")
         return self
 
     def wait(self, timeout: float | None = None) -> FakeRun:

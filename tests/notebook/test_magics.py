@@ -13,8 +13,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from kernelforge_lab.notebook import magics
 from kernelforge_lab.notebook.calls import ModelCall
 from kernelforge_lab.options import Options
+from kernelforge_lab.store import Store
 
-from .fakes import FakeRun
+from .fakes import FakeRun, fixture_events
 
 SETUP = """
 import torch
@@ -213,3 +214,68 @@ def test_unloading_stops_runs_and_removes_the_magic(shell: Any, started: Started
     assert "stop" in run.calls
     assert "forge" not in shell.magics_manager.magics["cell"]
     shell.run_line_magic("load_ext", "kernelforge_lab")
+
+
+KERNEL = "// forge: target cpu\n// forge: launch f args=(in0, out0)\n"
+
+
+def test_a_kernel_cell_is_judged_and_joins_the_tree(
+    shell: Any, started: Started, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shell.run_cell_magic("forge", "--wait", "model(x)")
+    capsys.readouterr()
+    shell.run_cell_magic("kernel", "q_norm --idea 'rows in registers' --into mine", KERNEL)
+    assert capsys.readouterr().out.startswith(
+        "node 100000: faster 1.60× (1.55–1.65), 690.0 µs against 1104.0 µs"
+    )
+    record = shell.user_ns["mine"]
+    assert (record.proposer, record.idea, record.source) == ("human", "rows in registers", KERNEL)
+    assert run.node(100000).region == record.region
+    shell.run_cell_magic("kernel", "--parent 100000", KERNEL + "FAIL")
+    assert "node 100001: wrong: out0[3, 17]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line, cell, says",
+    [
+        ("", KERNEL, "region must be named"),
+        ("nothing_like_it", KERNEL, "no region matches"),
+        ("q_norm", "  \n", "should hold a kernel's source"),
+        ("q_norm --parent 4711", KERNEL, "there is no node 4711"),
+    ],
+)
+def test_a_kernel_cell_that_fits_nowhere_is_one_line(
+    shell: Any, started: Started, line: str, cell: str, says: str
+) -> None:
+    shell.run_cell_magic("forge", "--wait", "model(x)")
+    with pytest.raises(UsageError, match=says):
+        shell.run_cell_magic("kernel", line, cell)
+
+
+def test_config_sets_what_the_options_do_not_say(shell: Any, started: Started) -> None:
+    shell.run_line_magic("config", "ForgeMagics.minutes = 2")
+    shell.run_line_magic("config", "ForgeMagics.trials = 7")
+    shell.run_cell_magic("forge", "--no-wait --trials 9", "model(x)")
+    assert (started.options[-1].minutes, started.options[-1].trials) == (2.0, 9)
+
+
+def test_a_run_shows_its_panel_without_the_extension(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_line_magic("unload_ext", "kernelforge_lab")
+    shell.display_formatter.format(FakeRun().play().wait())
+    assert "kernelforge run r-20261201-gemma4" in capsys.readouterr().out
+    shell.run_line_magic("load_ext", "kernelforge_lab")
+
+
+@pytest.mark.parametrize("suffix", ["html", "ipynb", "md"])
+def test_report_writes_every_kind_and_finds_runs_of_yesterday(
+    shell: Any, started: Started, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setenv("KERNELFORGE_STORE", f"sqlite:///{tmp_path / 'runs.sqlite'}")
+    store = Store()
+    for event in fixture_events():
+        store.append("r-20261201-gemma4", event)
+    path = tmp_path / f"x.{suffix}"
+    shell.run_line_magic("forge", f"report r-2026 {path}")
+    assert "gemma4" in path.read_text("utf-8")
+    with pytest.raises(UsageError, match="there is no report of kind"):
+        shell.run_line_magic("forge", f"report r-2026 {tmp_path / 'x.pdf'}")

@@ -6,13 +6,16 @@ import json
 import re
 from typing import Any
 
+import nbformat
 import pytest
 
 from kernelforge_lab import events as ev
 from kernelforge_lab.log import EventLog
 from kernelforge_lab.notebook import bundle, charts, picture
 from kernelforge_lab.notebook.report import report
-from kernelforge_lab.notebook.summary import Summary
+from kernelforge_lab.notebook.reports import render
+from kernelforge_lab.notebook.summary import Summary, gain
+from kernelforge_lab.notebook.verify import verify
 
 from .fakes import FakeRun, fixture_events
 
@@ -86,7 +89,7 @@ def test_a_run_has_one_widget_however_often_it_is_shown() -> None:
     assert bundle.widget_of(run) is not bundle.widget_of(FakeRun())
 
 
-@pytest.mark.parametrize("make", [charts.roofline, charts.progress, charts.breakdown])
+@pytest.mark.parametrize("make", [charts.roofline, charts.progress, charts.breakdown, charts.costs])
 def test_charts_are_valid_vega_lite_with_titled_axes(events: list[dict[str, Any]], make: Any) -> None:
     spec = json.dumps(make(events).to_dict())
     assert "gemma4 (small)" in spec and '"title"' in spec
@@ -97,3 +100,39 @@ def test_the_breakdown_adds_up_to_what_was_captured(events: list[dict[str, Any]]
     total = sum(r["share"] for r in started["regions"]) + sum(v["share"] for v in started["vendor"])
     frame = charts.breakdown(events).data
     assert frame["share"].sum() == pytest.approx(total)
+
+
+def test_markdown_keeps_what_proposers_wrote_inside_code_and_words() -> None:
+    events = evil_events()
+    for event in events:
+        if event["kind"] == "node_added":
+            event["source"] = "```\n# not a heading\n````\n" + EVIL
+    text = render(events, "md")
+    outside = re.sub(r"^(`{3,}).*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert "not a heading" in text and "not a heading" not in outside
+    assert "<img" not in outside.replace("\\<img", "")
+
+
+def test_the_notebook_report_holds_its_kernels_as_data(events: list[dict[str, Any]]) -> None:
+    notebook = nbformat.reads(render(events, "ipynb"), as_version=4)
+    nbformat.validate(notebook)
+    data, judge = [c.source for c in notebook.cells if c.cell_type == "code"]
+    namespace: dict[str, Any] = {}
+    exec(data, namespace)
+    winners = {r.info["text"]: gain(r) for r in Summary(events).ranked if gain(r) > 1}
+    assert {k["region"]: k["speedup"] for k in namespace["KERNELS"]} == winners
+    assert "verify(KERNELS)" in judge
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_report_s_kernels_are_judged_again(works: bool) -> None:
+    region = "region(in0: f32[64,32]) {\n  t0 = aten.relu.default(in0) : f32[64,32]\n  return t0\n}"
+    source = (
+        "// forge: target cpu\n// forge: launch f args=(in0, out0)\n"
+        'extern "C" void f(const float* in0, float* out0) {\n'
+        f"  for (int64_t i = 0; i < NUMEL; ++i) out0[i] = in0[i] < 0 ? {'0' if works else '1'} : in0[i];\n}}\n"
+    )
+    entry = {"region": region, "source": source, "params": {}, "target": "cpu", "speedup": 1.5}
+    (row,) = verify([entry]).to_dict("records")
+    assert row["reported"] == 1.5
+    assert (row["status"] in ("faster", "slower") and row["here"] > 0) if works else row["status"] == "wrong"
