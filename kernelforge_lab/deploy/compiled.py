@@ -41,7 +41,7 @@ class CompiledRegion:
         return tuple(self._function(*inputs))
 
     def _compile(self, inputs: tuple[torch.Tensor, ...]) -> None:
-        made = _compile_elsewhere(self.region)
+        made = _compile_elsewhere(self.region, inputs[0].device if inputs else torch.device("cpu"))
         if made.function is None:
             self._reason = made.reason
             return
@@ -56,13 +56,15 @@ class CompiledRegion:
         self._function = made.function
 
 
-def _compile_elsewhere(region: Region) -> Compiled:
+def _compile_elsewhere(region: Region, device: torch.device) -> Compiled:
     """In a thread of its own: below a running AOT graph some dispatch keys are off, and tracing fails."""
     made: list[Compiled] = []
 
     def work() -> None:
         examples = [
-            torch.ones(spec.extent, dtype=torch_dtype(spec.dtype)).as_strided(spec.shape, spec.strides)
+            torch.ones(spec.extent, dtype=torch_dtype(spec.dtype), device=device).as_strided(
+                spec.shape, spec.strides
+            )
             for spec in region.inputs
         ]
         made.append(Compiled(region, examples))

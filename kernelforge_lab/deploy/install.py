@@ -53,15 +53,23 @@ class Installer:
         return guard.call
 
     def _guard(self, region: Region, kernel: Kernel) -> Guard:
-        target = targets.get(self.target)
-        built = target.build(kernel, region)
-        launch = target.load(built).bind_names((*region.input_names, *region.output_names))
+        if self.target == "cuda":
+            from .cuda_stream import CudaLaunch
+
+            launch, exclusive = CudaLaunch(kernel, region).call, False
+        else:
+            target = targets.get(self.target)
+            built = target.build(kernel, region)
+            launch = target.load(built).bind_names((*region.input_names, *region.output_names))
+            exclusive = bool(built.plan.workspaces)
         return Guard(
             region,
             launch,
             self.counts,
             shadow=self.shadow,
             strict=self.strict,
-            aligned=wants_aligned(kernel.source),
-            exclusive=bool(built.plan.workspaces),
+            # A vector access on a GPU is a fault when it is not aligned, which spoils the whole context.
+            aligned=self.target == "cuda" or wants_aligned(kernel.source),
+            exclusive=exclusive,
+            device=self.target,
         )

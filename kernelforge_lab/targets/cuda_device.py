@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
@@ -86,6 +87,16 @@ def clock_hz(index: int = 0) -> int:
 @cache
 def _primary(index: int) -> Any:
     return driver().Device(index).retain_primary_context()
+
+
+_stayed = threading.local()
+
+
+def stay_entered(index: int) -> None:
+    """Make the primary context current on this thread for good, if PyCUDA has not done so before."""
+    if getattr(_stayed, "index", None) != index:
+        _primary(index).push()
+        _stayed.index = index
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -55,7 +55,10 @@ class CudaLauncher:
         return _keeping(self, calls[0] if len(calls) == 1 else partial(_run_all, calls))
 
     def bind_names(self, order: Sequence[str]) -> Callable[..., None]:
-        """A callable of the tensors' addresses, positionally, in ``order``, on the default stream."""
+        """A callable of addresses, positionally, in ``order``, on the default stream.
+
+        Every tensor, and those workspaces that the caller brings.
+        """
         return self._generate(order, "")
 
     def bind_stream(self, order: Sequence[str]) -> Callable[..., None]:
@@ -64,9 +67,10 @@ class CudaLauncher:
 
     def _generate(self, order: Sequence[str], stream: str) -> Callable[..., None]:
         """Straight-line Python: a loop over launches and arguments would cost as much as the launch."""
-        self._check_names(order)
-        names = {name: f"p{i}" for i, name in enumerate(order)}
-        names |= {name: str(address) for name, address in self._workspaces().items()}
+        self._check_names([name for name in order if name not in self._sizes])
+        given = {name: f"p{i}" for i, name in enumerate(order)}
+        own = {name: str(address) for name, address in self._workspaces(given).items()}
+        names = {**own, **given}
         scope: dict[str, Any] = {}
         lines = [f"def launch({', '.join([*filter(None, [stream]), *(names[n] for n in order)])}):"]
         for i, step in enumerate(self._steps):
@@ -78,9 +82,9 @@ class CudaLauncher:
         exec(compile("\n".join(lines), "<cuda launch>", "exec"), scope)  # noqa: S102 - names and integers of ours
         return _keeping(self, scope["launch"])
 
-    def _workspaces(self, given: Mapping[str, int] | None = None) -> dict[str, int]:
+    def _workspaces(self, given: Collection[str]) -> dict[str, int]:
         """Addresses of the own workspaces, allocated when first needed: all but those ``given``."""
-        missing = self._sizes.keys() - self._memory.keys() - (given or {}).keys()
+        missing = self._sizes.keys() - self._memory.keys() - set(given)
         if missing:
             with entered(self.index):
                 for name in sorted(missing):
