@@ -138,6 +138,39 @@ template <int N, class T> KF_DEVICE void store(T* to, const Vec<T, N>& values) {
   *reinterpret_cast<Vec<T, N>*>(to) = values;
 }
 
+// The same for data that is not used again: it leaves the caches first.
+template <int N, class T> KF_DEVICE Vec<T, N> load_once(const T* from) {
+  constexpr int bytes = sizeof(T) * N;
+  Vec<T, N> values;
+  if constexpr (bytes % 16 == 0) {
+#pragma unroll
+    for (int i = 0; i < bytes / 16; ++i)
+      reinterpret_cast<uint4*>(&values)[i] = __ldcs(reinterpret_cast<const uint4*>(from) + i);
+  } else if constexpr (bytes == 8) {
+    *reinterpret_cast<uint2*>(&values) = __ldcs(reinterpret_cast<const uint2*>(from));
+  } else if constexpr (bytes == 4) {
+    *reinterpret_cast<unsigned*>(&values) = __ldcs(reinterpret_cast<const unsigned*>(from));
+  } else {
+    values = load<N>(from);
+  }
+  return values;
+}
+
+template <int N, class T> KF_DEVICE void store_once(T* to, const Vec<T, N>& values) {
+  constexpr int bytes = sizeof(T) * N;
+  if constexpr (bytes % 16 == 0) {
+#pragma unroll
+    for (int i = 0; i < bytes / 16; ++i)
+      __stcs(reinterpret_cast<uint4*>(to) + i, reinterpret_cast<const uint4*>(&values)[i]);
+  } else if constexpr (bytes == 8) {
+    __stcs(reinterpret_cast<uint2*>(to), *reinterpret_cast<const uint2*>(&values));
+  } else if constexpr (bytes == 4) {
+    __stcs(reinterpret_cast<unsigned*>(to), *reinterpret_cast<const unsigned*>(&values));
+  } else {
+    store(to, values);
+  }
+}
+
 // Global thread index along x, in 64 bits: blockIdx.x * blockDim.x alone wraps at 2^32.
 KF_DEVICE int64_t thread_index() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 KF_DEVICE int64_t thread_count() { return int64_t(gridDim.x) * blockDim.x; }
@@ -315,10 +348,13 @@ template <int TEAM, bool MAX, class T> KF_DEVICE void team_arg(T& best, int64_t&
   }
 }
 
-// Mean and sum of squared distances from it, merged pairwise (Chan, Golub, LeVeque 1979): one sweep, and
-// a large mean costs no digits.
+// Mean and sum of squared distances from it in one sweep, without losing digits to a large mean.
+//
+// A thread sums distances from a pivot, the mean of the first values it meets. Were the pivot far from
+// the rest, the spread itself would be large: the relative error stays below (values per thread)·eps.
+// Threads and blocks are merged pairwise (Chan, Golub, LeVeque 1979).
 struct Moments {
-  float mean = 0, spread = 0, count = 0;
+  float mean = 0, spread = 0, count = 0, pivot = 0, gaps = 0, squares = 0;
   KF_MEMBER void merge(float other_mean, float other_spread, float other_count) {
     if (other_count == 0) return;
     const float total = count + other_count, gap = other_mean - mean, share = other_count / total;
@@ -327,13 +363,24 @@ struct Moments {
     count = total;
   }
   template <int N> KF_MEMBER void add(const float (&x)[N]) {
-    float middle = 0, around = 0;
+    if (count == 0) {
 #pragma unroll
-    for (int i = 0; i < N; ++i) middle += x[i];
-    middle *= 1.f / N;
+      for (int i = 0; i < N; ++i) pivot += x[i] * (1.f / N);
+    }
 #pragma unroll
-    for (int i = 0; i < N; ++i) around += (x[i] - middle) * (x[i] - middle);
-    merge(middle, around, N);
+    for (int i = 0; i < N; ++i) {
+      const float gap = x[i] - pivot;
+      gaps += gap;
+      squares += gap * gap;
+    }
+    count += N;
+  }
+  KF_MEMBER void settle() {
+    if (count == 0) return;
+    const float gap = gaps / count;
+    mean = pivot + gap;
+    spread = squares - gap * gaps;
+    spread = spread < 0 ? 0 : spread;
   }
   // Thread 0 of a warp ends with the moments of all its lanes.
   KF_MEMBER void meet_warp() {
@@ -346,13 +393,18 @@ struct Moments {
   }
   // Thread 0 of the block ends with the moments of all its threads.
   template <int BLOCK> KF_MEMBER void meet() {
-    __shared__ Moments each[BLOCK / 32];
+    __shared__ float each[3][BLOCK / 32];
+    settle();
     meet_warp();
     __syncthreads();
-    if (threadIdx.x % 32 == 0) each[threadIdx.x / 32] = *this;
+    if (threadIdx.x % 32 == 0) {
+      each[0][threadIdx.x / 32] = mean;
+      each[1][threadIdx.x / 32] = spread;
+      each[2][threadIdx.x / 32] = count;
+    }
     __syncthreads();
     if (threadIdx.x == 0)
-      for (int k = 1; k < BLOCK / 32; ++k) merge(each[k].mean, each[k].spread, each[k].count);
+      for (int k = 1; k < BLOCK / 32; ++k) merge(each[0][k], each[1][k], each[2][k]);
   }
 };
 

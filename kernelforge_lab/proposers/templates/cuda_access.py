@@ -111,7 +111,9 @@ class Access:
         at: tuple[str, Vector],
         loads: Mapping[Place, str],
         targets: Mapping[Place, str],
+        *,
         accumulators: Mapping[Reduce, Accumulator] | None = None,
+        last: bool = True,
     ) -> None:
         """The vector of elements ``at`` (a flat number of the segment's loops, its width).
 
@@ -140,9 +142,13 @@ class Access:
         first = {inner.name: start}
         wide_loads = [p for p in self._loads if self._wide(p, vector) and p not in loads]
         wide_stores = [p for p in self._stores if self._wide(p, vector)]
+        # What changes with every loop of the segment is met once; the rest (weights) is met again.
+        once = "_once" if self._printer.strategy.stream and last else ""
+        names = {v.name for v in segment.loops}
         texts = dict(loads)
         for k, (buffer, address) in enumerate(wide_loads):
-            lines.add(f"const auto p{k} = kf::load<{vec}>({buffer} + ({_at(address, first)}));")
+            how = once if names <= {v.name for v in address.variables()} else ""
+            lines.add(f"const auto p{k} = kf::load{how}<{vec}>({buffer} + ({_at(address, first)}));")
             texts[buffer, address] = f"p{k}[v]"
         puts = dict(targets)
         for k, (buffer, address) in enumerate(wide_stores):
@@ -156,7 +162,7 @@ class Access:
             body.lets(1)
             body.statements(found)
         for k, (buffer, address) in enumerate(wide_stores):
-            lines.add(f"kf::store({buffer} + ({_at(address, first)}), q{k});")
+            lines.add(f"kf::store{once}({buffer} + ({_at(address, first)}), q{k});")
 
 
 def _at(address: Affine, rename: Mapping[str, Var]) -> str:

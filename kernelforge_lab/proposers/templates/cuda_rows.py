@@ -116,7 +116,7 @@ class TeamRows:
         if not segment.loops:
             # One element: every lane folds it in once, so only the first may.
             with lines.block("if (lane == 0)"):
-                access.elements(lines, segment, ("0", Vector()), {}, {}, found)
+                access.elements(lines, segment, ("0", Vector()), {}, {}, accumulators=found)
             return
         extent = _extent(segment)
         with lines.block():
@@ -126,7 +126,7 @@ class TeamRows:
                 lines.add(f"const int j = (k * {team} + lane) * {vec};")
                 with lines.block(f"if (items * {team} * {vec} == {extent} || j < {extent})"):
                     loads, targets = self._kept_places(segment, vec)
-                    access.elements(lines, segment, ("j", vector), loads, targets, found)
+                    access.elements(lines, segment, ("j", vector), loads, targets, accumulators=found)
 
     def _kept_places(self, segment: Segment, vec: str) -> tuple[dict[Place, str], dict[Place, str]]:
         element = "k" if vec == "1" else f"k * {vec} + v"
@@ -184,9 +184,10 @@ class SplitRows:
 
     def print(self) -> None:
         for number, made in enumerate(self._nest.passes):
-            self._kernel(made, backwards=number % 2 == 1)
+            self._kernel(made, number)
 
-    def _kernel(self, made: Pass, *, backwards: bool) -> None:
+    def _kernel(self, made: Pass, number: int) -> None:
+        backwards = number % 2 == 1
         printer, nest = self._printer, self._nest
         if len(made.segments) != 1:
             raise Unsupported("rows shared by blocks have no index conditions")
@@ -226,7 +227,15 @@ class SplitRows:
         ):
             for reduce in spreads:
                 lines.add(f"float {found[reduce].name}_values[{vec}];")
-            access.elements(lines, segment, ("j", vector), {}, {}, _with_moments(found, spreads, vec))
+            access.elements(
+                lines,
+                segment,
+                ("j", vector),
+                {},
+                {},
+                _with_moments(found, spreads, vec),
+                last=number + 1 == len(nest.passes),
+            )
             for reduce in spreads:
                 lines.add(f"{found[reduce].name}_moments.add({found[reduce].name}_values);")
         for acc in found.values():

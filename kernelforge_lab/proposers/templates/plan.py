@@ -20,7 +20,8 @@ class Strategy:
     over rows. ``cache``: which values a row keeps between its passes: none (recompute), heavy (exp,
     erf …) or all. ``lanes``: vectorise over neighbouring rows instead of along the row. ``split``:
     threads share one row instead of taking rows each. ``tile``: block transposing loops. ``moments``:
-    mean and variance in one sweep.
+    mean and variance in one sweep. ``stream``: results, and inputs that are read for the last time,
+    leave the caches first.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Strategy:
     split: bool = False
     tile: bool = False
     moments: bool = False
+    stream: bool = False
     target: str = "cpu"
 
 

@@ -25,6 +25,13 @@ STRATEGIES = (
     Strategy("flat", "one elementwise sweep"),
     Strategy("tiled", "transposing loops in cache-sized tiles", tile=True),
     Strategy("team_keep", "a team of threads per row, the row kept in registers", cache="all", target="cuda"),
+    Strategy(
+        "team_stream",
+        "a team of threads per row in registers, results past the caches",
+        cache="all",
+        stream=True,
+        target="cuda",
+    ),
     Strategy("team", "a team of threads per row, the row read again from cache", target="cuda"),
     Strategy(
         "blocks",
@@ -33,9 +40,18 @@ STRATEGIES = (
         moments=True,
         target="cuda",
     ),
+    Strategy(
+        "blocks_stream",
+        "several blocks per row, the second sweep from L2, results past the caches",
+        split=True,
+        moments=True,
+        stream=True,
+        target="cuda",
+    ),
     Strategy("columns", "a thread per row, neighbouring rows side by side", lanes=True, target="cuda"),
     Strategy("staged_teams", "reductions first, then one elementwise sweep", fuse_rows=False, target="cuda"),
     Strategy("flat", "one elementwise sweep in 16-byte vectors", target="cuda"),
+    Strategy("flat_stream", "one elementwise sweep, everything past the caches", stream=True, target="cuda"),
 )
 
 
@@ -119,8 +135,8 @@ def _uses(plan: Plan, strategy: Strategy) -> bool:
     if strategy.lanes:
         return any(n.lane is not None for n in plan.nests)
     reduces = any(p.finished for n in plan.nests for p in n.passes)
-    if strategy.name == "flat" or not reduces:
-        return strategy.name == "flat" and not reduces
+    if strategy.name.startswith("flat") or not reduces:
+        return strategy.name.startswith("flat") and not reduces
     if strategy.split:
         return any(
             n.split and n.row_count < (_FEW_ROWS_CUDA if strategy.target == "cuda" else 64)
