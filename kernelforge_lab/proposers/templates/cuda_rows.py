@@ -233,7 +233,7 @@ class SplitRows:
                 ("j", vector),
                 {},
                 {},
-                _with_moments(found, spreads, vec),
+                accumulators=_with_moments(found, spreads, vec),
                 last=number + 1 == len(nest.passes),
             )
             for reduce in spreads:
