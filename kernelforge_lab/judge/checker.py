@@ -22,6 +22,7 @@ from .bench import Bench
 from .candidate import Candidate, CandidateDied
 from .checks import Failed
 from .compile_ahead import CompileAhead
+from .contention import NOTEWORTHY, Contention
 from .ground import ground_of
 from .job import Job, Limits, Stock
 from .layout import place_bytes
@@ -30,6 +31,7 @@ from .trial import Trial
 from .verdict import Status, Verdict
 
 _BENCHES_KEPT: Final = 3
+_FLOOR_TRIES: Final = 4
 
 
 class Checker:
@@ -131,39 +133,53 @@ class Checker:
             with self._quiet():
                 bench.measure_stock(problem)
                 if not bench.refused:
-                    bench.note_floor(self._floor_us(bench))
+                    bench.note_floor(self._floor(bench)[0])
         assert bench.stock is not None
         return bench.stock
 
-    def _floor_us(self, bench: Bench) -> float:
+    def _floor(self, bench: Bench) -> tuple[float, float]:
+        """(µs of touching everything once, share of the processors that others used meanwhile)."""
         arena = bench.arena(())
+        shares = [0.0]
 
         def fastest_s(kernel: Kernel) -> float:
             candidate = self._start(self.target.build(kernel, bench.region), arena, bench)
             try:
-                timed = arena.layout.timed
-                return fastest(self.ground.candidate_side(candidate, timed), len(timed))
+                self.ground.wait_ready()
+                others, timed = Contention([candidate.pid]), arena.layout.timed
+                seconds = fastest(self.ground.candidate_side(candidate, timed), len(timed))
+                shares.append(others.share())
+                return seconds
             finally:
                 self._end(candidate)
 
-        return roof.measure_floor_us(self.ground.touch_kernels(bench.region), fastest_s)
+        floor_us = roof.measure_floor_us(self.ground.touch_kernels(bench.region), fastest_s)
+        return floor_us, max(shares)
 
     def _believe(self, verdict: Verdict, bench: Bench) -> Verdict:
-        """A kernel below the physical limit is not believed, if the limit holds when measured again."""
-        timing, stock = verdict.timing, bench.stock
-        if timing is None or stock is None or not roof.is_impossible(timing.kernel_us, stock.floor_us):
-            return verdict
-        with self._quiet():
-            bench.note_floor(min(stock.floor_us, self._floor_us(bench) or stock.floor_us))
-        floor_us = bench.stock.floor_us if bench.stock else 0.0
-        if not roof.is_impossible(timing.kernel_us, floor_us):
-            return verdict
-        return dataclasses.replace(
-            verdict,
-            status=Status.IMPOSSIBLE,
-            evidence=f"{timing.kernel_us:.1f} µs, but merely reading the inputs and writing the outputs takes"
-            f" {floor_us:.1f} µs here",
-        )
+        """A kernel below the physical limit is not believed, if the limit holds when measured again.
+
+        The limit only counts when measured undisturbed: beside other busy processes touching memory once
+        takes longer than an honest kernel did a moment ago (seen: 416 µs for what takes 140).
+        """
+        measured = verdict.timing
+        for _ in range(_FLOOR_TRIES):
+            floor_us = bench.stock.floor_us if bench.stock else 0.0
+            if measured is None or not roof.is_impossible(measured.kernel_us, floor_us):
+                return verdict
+            with self._quiet():
+                again_us, others = self._floor(bench)
+            bench.note_floor(min(floor_us, again_us or floor_us))
+            if others < NOTEWORTHY and roof.is_impossible(measured.kernel_us, again_us):
+                return dataclasses.replace(
+                    verdict,
+                    status=Status.IMPOSSIBLE,
+                    evidence=f"{measured.kernel_us:.1f} µs, but merely reading the inputs and writing the"
+                    f" outputs takes {again_us:.1f} µs here",
+                )
+        note = "the machine was too busy to compare it with the physical limit"
+        evidence = "; ".join(filter(None, (verdict.evidence, note)))
+        return dataclasses.replace(verdict, evidence=evidence)
 
     @contextmanager
     def _quiet(self) -> Iterator[None]:
