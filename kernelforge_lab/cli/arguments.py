@@ -6,6 +6,7 @@ import argparse
 
 from ..capture import Workload, WorkloadRegion, capture
 from ..exc import ProblemError
+from ..kernels.region import Region
 from ..options import LEVELS, TARGETS
 from ..problem import Problem, load_problem
 
@@ -30,6 +31,13 @@ def captured(options: argparse.Namespace) -> tuple[Problem, Workload]:
     """Load the problem and capture one call. Raises ProblemError or CaptureError."""
     problem = load_problem(options.problem, seed=options.seed)
     return problem, capture(problem.model, problem.args, target=options.target, level=options.level)
+
+
+def compiled_region(options: argparse.Namespace) -> Region:
+    """The region to compile for a GPU that is not here: captured on the CPU."""
+    problem = load_problem(options.problem, seed=options.seed)
+    workload = capture(problem.model, problem.args, target="cpu", level=options.level)
+    return the_region(workload, options.region).region
 
 
 def the_region(workload: Workload, wish: str | None) -> WorkloadRegion:

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import importlib.util
 import json
 import os
 import platform
-import shutil
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..exc import ForgeError
+from . import doctor_cuda
+from .finding import Finding
 
 _SIGNS: Final = {"ok": "✓", "optional": "·", "missing": "✗"}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """``state``: ok, optional (works without) or missing (nothing works without). ``todo`` is a next step."""
-
-    name: str
-    state: str
-    detail: str
-    todo: str = ""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -61,7 +51,7 @@ def examine() -> Iterator[Finding]:
     yield _package(
         "transformers", "optional", "pip install 'kernelforge-lab[demo]' for the example notebooks"
     )
-    yield from _cuda()
+    yield from doctor_cuda.judge(doctor_cuda.collect())
     yield _llm()
 
 
@@ -133,23 +123,6 @@ def _jupyter() -> Finding:
     return Finding(
         "jupyterlab", "optional", f"{lab}, extension not found", "pip install kernelforge-lab again here"
     )
-
-
-def _cuda() -> Iterator[Finding]:
-    if shutil.which("nvidia-smi") is None:
-        yield Finding("cuda", "optional", "no NVIDIA driver on this machine; the cpu target needs none")
-        return
-    needed: dict[str, Callable[[], Any]] = {
-        "pycuda": lambda: importlib.util.find_spec("pycuda"),
-        "cuda-core": lambda: importlib.util.find_spec("cuda"),
-    }
-    absent = [name for name, find in needed.items() if find() is None]
-    if absent:
-        yield Finding(
-            "cuda", "optional", f"{', '.join(absent)} not installed", "pip install 'kernelforge-lab[cuda]'"
-        )
-    else:
-        yield Finding("cuda", "ok", "driver, pycuda and cuda-core are here")
 
 
 def _llm() -> Finding:

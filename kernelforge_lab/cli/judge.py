@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from ..exc import ProblemError
+from .. import targets
+from ..exc import CompileError, KernelSourceError, ProblemError
 from ..judge.verdict import Verdict
 from ..kernels.kernel import Kernel
-from .arguments import add_problem, captured, the_region
+from ..targets.cuda_compiler import CHOICE_VARIABLE
+from .arguments import add_problem, captured, compiled_region, the_region
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,6 +29,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         default=[],
         help="a value of a tune line (default the first of each); may be repeated",
     )
+    parser.add_argument(
+        "--arch", metavar="SM", help="only compile, for this GPU (sm_90): needs none; --target cuda"
+    )
+    parser.add_argument("--compiler", choices=("nvrtc", "nvcc"), help="of --target cuda (default nvrtc)")
     parser.set_defaults(run=run)
 
 
@@ -33,6 +40,10 @@ def run(options: argparse.Namespace) -> int:
     """Exit code 0 when judged, whatever the verdict."""
     source = _read(options.kernel)
     params = tuple(_param(text) for text in options.param)
+    if options.compiler:
+        os.environ[CHOICE_VARIABLE] = options.compiler
+    if options.arch:
+        return _only_compile(options, source, params)
     _, workload = captured(options)
     item = the_region(workload, options.region)
     kernel = Kernel(source, item.region.hash, options.target, params)
@@ -43,6 +54,29 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(as_json(verdict), indent=2))
     else:
         print(as_text(verdict))
+    return 0
+
+
+def _only_compile(options: argparse.Namespace, source: str, params: tuple[tuple[str, int], ...]) -> int:
+    """What a GPU that need not be here would be given. Exit code 1 when it does not compile."""
+    if options.target != "cuda":
+        raise ProblemError("--arch is for --target cuda.", "The cpu target builds for this machine.")
+    region = compiled_region(options)
+    try:
+        built = targets.get("cuda", options.arch).build(Kernel(source, region.hash, "cuda", params), region)
+    except (KernelSourceError, CompileError) as error:
+        status = "parse_error" if isinstance(error, KernelSourceError) else "compile_error"
+        print(
+            json.dumps({"status": status, "evidence": str(error)}, indent=2) if options.json else str(error)
+        )
+        return 1
+    evidence = f"compiled for {options.arch} in {built.compile_s:.2f} s, not run"
+    if options.json:
+        facts = {"status": "compiled", "evidence": evidence, "resources": dict(built.resources)}
+        print(json.dumps(facts, indent=2))
+    else:
+        uses = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in built.resources.items())
+        print(f"{evidence}\n{uses}")
     return 0
 
 
