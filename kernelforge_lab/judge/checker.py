@@ -42,7 +42,7 @@ class Checker:
         self.device = self.target.device()
         self.ground = ground_of(self.target, self.device)
         self.compile_ahead = CompileAhead(self.device.threads, self.ground.torch_device)
-        self._benches: OrderedDict[str, Bench] = OrderedDict()
+        self._benches: OrderedDict[tuple[str, tuple[InputStats, ...]], Bench] = OrderedDict()
 
     def close(self) -> None:
         self.compile_ahead.close()
@@ -189,7 +189,9 @@ class Checker:
             yield
 
     def _bench(self, region: Region, stats: tuple[InputStats, ...], limits: Limits, seed: int) -> Bench:
-        found = self._benches.get(region.hash)
+        # Other recorded inputs are another proof; seed and limits are those of the first job.
+        key = (region.hash, stats)
+        found = self._benches.get(key)
         if found is None:
             for other in self._benches.values():
                 other.drop_arena()
@@ -197,6 +199,6 @@ class Checker:
                 self._benches.popitem(last=False)
             allowed = self.ground.memory_bytes(limits.memory_bytes)
             found = Bench(region, stats, seed, dataclasses.replace(limits, memory_bytes=allowed), self.ground)
-            self._benches[region.hash] = found
-        self._benches.move_to_end(region.hash)
+            self._benches[key] = found
+        self._benches.move_to_end(key)
         return found

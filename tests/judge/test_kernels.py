@@ -40,7 +40,6 @@ def job(path: Path) -> tuple[Job, set[str]]:
     if fields.get("stats") == "ones":
         stats = (InputStats(-3.0, 3.0), ONES)
     kernel = Kernel(source, target.hash, "cpu")
-    # A bench per stats: the region with ones as weights is measured with another seed.
     return Job(target, kernel, stats, limits=QUICK), set(fields.get("expect", "").split())
 
 
