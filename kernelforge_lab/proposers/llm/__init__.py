@@ -1,0 +1,1 @@
+"""Kernels written by language models behind any OpenAI-compatible endpoint."""
