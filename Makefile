@@ -1,6 +1,7 @@
 # make demo   from nothing to a measured result: installs, runs the quickstart, prints what came out
 # make lab    the quickstart in JupyterLab
 # make test   everything the tests need, then the tests
+# make test-gpu   the tests that need an NVIDIA GPU, where there is one
 # make check  linters, types, architecture, front end
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -14,7 +15,7 @@ NOTEBOOK ?= notebooks/quickstart.ipynb
 PYTEST_ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo lab test test-js check check-js clean
+.PHONY: help demo lab test test-gpu test-js check check-js clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -28,6 +29,10 @@ lab: $(VENV)/.ready-demo
 test: $(VENV)/.ready-test test-js
 	@scripts/chromium.sh
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# GPU machines often have their own torch: without a venv here, their Python runs the tests.
+test-gpu:
+	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m pytest -m gpu $(PYTEST_ARGS)
 
 # The built front end is in git: nobody needs Node to use or to test the Python side.
 test-js:

@@ -1,0 +1,5 @@
+// region: add
+// expect: out_of_bounds
+// forge: target cuda
+// forge: launch k grid=(1) block=(32) args=(out0)
+extern "C" __global__ void k(float* y) { *(volatile float*)nullptr = 1; y[0] = 1; }

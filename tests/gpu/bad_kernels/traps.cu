@@ -1,0 +1,5 @@
+// region: add
+// expect: crashed
+// forge: target cuda
+// forge: launch k grid=(1) block=(32) args=(out0)
+extern "C" __global__ void k(float* y) { y[0] = 1; asm volatile("trap;"); }

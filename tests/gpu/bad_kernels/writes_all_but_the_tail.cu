@@ -1,0 +1,8 @@
+// region: add
+// expect: unwritten
+// forge: target cuda
+// forge: launch k grid=(cdiv(NUMEL, 256)) block=(256) args=(in0, in1, out0)
+extern "C" __global__ void k(const float* x, const float* b, float* y) {
+  int i = kf::thread_index();
+  if (i < NUMEL / 4 * 4 - 4) y[i] = x[i] + b[i % COLS];
+}
