@@ -83,3 +83,8 @@ def test_the_readme_names_every_command() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for goal in ("demo", "lab", "test", "check"):
         assert re.search(rf"^{goal}:", makefile, re.MULTILINE)
+
+
+def test_the_readmes_numbers_are_the_committed_results() -> None:
+    done = subprocess.run([sys.executable, str(ROOT / "benchmarks" / "readme.py"), "--check"], check=False)
+    assert done.returncode == 0, "run python benchmarks/readme.py"
