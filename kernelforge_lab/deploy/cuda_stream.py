@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import torch
 
@@ -17,7 +17,7 @@ from ..kernels.kernel import Kernel
 from ..kernels.region import Region
 from ..targets.base import Built
 from ..targets.cuda import CudaTarget
-from ..targets.cuda_device import driver, entered, stay_entered
+from ..targets.cuda_device import driver, entered, make_current
 
 _NON_BLOCKING: Final = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream by itself
 
@@ -72,6 +72,21 @@ class CudaLaunch:
             return self._loaded[index]
 
 
+# PyCUDA's stream, torch's view of it, and the events of fork and join.
+_Side: TypeAlias = "tuple[Any, torch.cuda.Stream, torch.cuda.Event, torch.cuda.Event]"
+
+
+class _Lease:
+    """A thread's own side stream, which outlives it for the next one: PyCUDA cannot destroy it there."""
+
+    def __init__(self, idle: list[_Side], side: _Side) -> None:
+        self._idle = idle
+        self.side = side
+
+    def __del__(self) -> None:
+        self._idle.append(self.side)
+
+
 class _OnDevice:
     """The kernel loaded on one device. ``direct`` launches on the default stream."""
 
@@ -84,21 +99,23 @@ class _OnDevice:
         self._on_stream = launcher.bind_stream(order)
         self._index = target.index
         self._local = threading.local()
-        self._local.side = self._side()
+        self._idle: list[_Side] = []
+        self._local.lease = _Lease(self._idle, self._side())
 
     def again(self, error: Exception, pointers: Sequence[int]) -> None:
         """A thread that has not used CUDA yet has no current context: give it one, and launch."""
         if "context" not in str(error):
             raise error
-        stay_entered(self._index)
+        make_current(self._index)
         self.direct(*pointers)
 
     def forked(self, pointers: Sequence[int]) -> None:
         """On PyCUDA's stream, after what the caller's stream has so far and before what comes next on it."""
         try:
-            side, outer, fork, join = self._local.side
+            side, outer, fork, join = self._local.lease.side
         except AttributeError:
-            side, outer, fork, join = self._local.side = self._side()
+            self._local.lease = _Lease(self._idle, self._idle.pop() if self._idle else self._side())
+            side, outer, fork, join = self._local.lease.side
         current = torch.cuda.current_stream(self._index)
         fork.record(current)
         outer.wait_event(fork)
@@ -106,8 +123,7 @@ class _OnDevice:
         join.record(outer)
         current.wait_event(join)
 
-    def _side(self) -> tuple[Any, torch.cuda.Stream, torch.cuda.Event, torch.cuda.Event]:
-        """One stream a thread and device: PyCUDA's, torch's view of it, and two events."""
+    def _side(self) -> _Side:
         with entered(self._index):
             side = driver().Stream(_NON_BLOCKING)
         outer = torch.cuda.ExternalStream(side.handle, device=self._index)

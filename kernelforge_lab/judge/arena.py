@@ -44,6 +44,9 @@ class Arena:
         """Fields of the runner's ``open`` command, besides the descriptors."""
         raise NotImplementedError
 
+    def settle(self) -> None:
+        """Until what was written here can be seen by another process."""
+
     def close(self) -> None:
         """Give the descriptors back; the memory lives as long as torch views on it do."""
         for fd in self.fds:

@@ -151,6 +151,7 @@ class Candidate:
         self, runner: RunnerProcess, built: Built, arena: Arena, *, threads: int, limit_s: float
     ) -> None:
         self._runner = runner
+        self._arena = arena
         self._layout = layout = arena.layout
         self.limit_s = limit_s
         self.caged = False
@@ -180,11 +181,13 @@ class Candidate:
         return self._runner.process.pid
 
     def run(self, place: int, times: int = 1) -> None:
+        self._arena.settle()
         self._runner.send(do="run", place=place, times=times)
         self._answer("running", self.limit_s * times)
 
     def block(self, start: int, calls: int) -> tuple[float, float]:
         """(our wall time, the runner's own) in seconds of ``calls`` launches from timed place ``start``."""
+        self._arena.settle()
         begin = time.perf_counter()
         self._runner.send(do="block", first=ARMED_PLACES, start=start, calls=calls)
         answer = self._answer("being timed", self.limit_s + calls * self.limit_s / 10)

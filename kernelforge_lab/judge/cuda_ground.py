@@ -117,24 +117,28 @@ class DeviceArena(Arena):
 
         self._memory = SharedMemory(torch.cuda.current_device(), layout.total, layout.open_ranges)
         self.fds = self._memory.fds
-        self.bytes = torch.as_tensor(_Exposed(self._memory.base, layout.total), device="cuda")
+        self.bytes = torch.as_tensor(_Exposed(self._memory, layout.total), device="cuda")
 
     @property
     def opening(self) -> dict[str, Any]:
         return {"size": self.layout.total, "ranges": self.layout.open_ranges, "delay": self._delay}
 
-    def close(self) -> None:
+    def settle(self) -> None:
         import torch
 
         torch.cuda.synchronize()
-        self._memory.close()
+
+    def close(self) -> None:
+        self._memory.close_fds()
         self.fds = []
 
 
 class _Exposed:
-    """Bytes at an address, in the form that ``torch.as_tensor`` takes without copying."""
+    """Shared memory in the form that ``torch.as_tensor`` takes without copying, and keeps alive."""
 
-    def __init__(self, address: int, size: int) -> None:
+    def __init__(self, memory: SharedMemory, size: int) -> None:
+        self.memory = memory
+        address = memory.base
         self.__cuda_array_interface__ = {
             "data": (address, False), "shape": (size,), "typestr": "|u1", "strides": None, "version": 3
         }  # fmt: skip

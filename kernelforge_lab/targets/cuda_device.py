@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
@@ -89,14 +88,12 @@ def _primary(index: int) -> Any:
     return driver().Device(index).retain_primary_context()
 
 
-_stayed = threading.local()
+def make_current(index: int) -> None:
+    """Make the primary context current on this thread, as the CUDA runtime does at its first call there.
 
-
-def stay_entered(index: int) -> None:
-    """Make the primary context current on this thread for good, if PyCUDA has not done so before."""
-    if getattr(_stayed, "index", None) != index:
-        _primary(index).push()
-        _stayed.index = index
+    Behind PyCUDA's back: a thread that ends with a context on PyCUDA's own stack aborts the process.
+    """
+    ctypes.CDLL("libcuda.so.1").cuCtxSetCurrent(ctypes.c_void_p(_primary(index).handle))
 
 
 @contextmanager

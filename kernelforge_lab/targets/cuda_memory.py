@@ -30,6 +30,8 @@ class SharedMemory:
         self._index = index
         self._mapped: list[tuple[int, int]] = []
         self._handles: list[Any] = []
+        self.fds: list[int] = []
+        self.base = 0
         _done(driver.cuInit(0))
         kind = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
         place = driver.CUmemLocation()
@@ -45,35 +47,51 @@ class SharedMemory:
         self._total_bytes = -(-max(total_bytes, 1) // PAGE_BYTES) * PAGE_BYTES
         self._address = _done(driver.cuMemAddressReserve(self._total_bytes, PAGE_BYTES, 0, 0))
         self.base = int(self._address)
-        self.fds: list[int] = []
         try:
+            if not fds and (not ranges or ranges[0][0] >= PAGE_BYTES):
+                # torch takes an address only if something is there: a page that nobody else maps.
+                self._back(0, PAGE_BYTES, _done(driver.cuMemCreate(PAGE_BYTES, wish, 0)), access)
             for i, (offset, size) in enumerate(ranges):
                 if fds:
                     handle = _done(driver.cuMemImportFromShareableHandle(fds[i], kind))
                 else:
                     handle = _done(driver.cuMemCreate(size, wish, 0))
-                self._handles.append(handle)
+                self._back(offset, size, handle, access)
                 if not fds:
                     self.fds.append(int(_done(driver.cuMemExportToShareableHandle(handle, kind, 0))))
-                _done(driver.cuMemMap(self.base + offset, size, 0, handle, 0))
-                self._mapped.append((self.base + offset, size))
-                _done(driver.cuMemSetAccess(self.base + offset, size, [access], 1))
         except (OSError, MemoryError):
             self.close()
             raise
 
+    def _back(self, offset: int, size: int, handle: Any, access: Any) -> None:
+        driver, address = self._driver, self.base + offset
+        self._handles.append(handle)
+        _done(driver.cuMemMap(address, size, 0, handle, 0))
+        self._mapped.append((address, size))
+        _done(driver.cuMemSetAccess(address, size, [access], 1))
+
+    def close_fds(self) -> None:
+        """No other process will map it from now on."""
+        for fd in self.fds:
+            os.close(fd)
+        self.fds = []
+
     def close(self) -> None:
         """Unmap; what still points there faults. The memory is free when the other process is done too."""
         driver = self._driver
+        if self._mapped:
+            driver.cuCtxSynchronize()  # nothing may still be running on it
         for address, size in self._mapped:
             driver.cuMemUnmap(address, size)
         for handle in self._handles:
             driver.cuMemRelease(handle)
         if self.base:
             driver.cuMemAddressFree(self._address, self._total_bytes)
-        for fd in self.fds:
-            os.close(fd)
-        self._mapped, self._handles, self.fds, self.base = [], [], [], 0
+        self.close_fds()
+        self._mapped, self._handles, self.base = [], [], 0
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def _done(result: Any) -> Any:
