@@ -424,6 +424,44 @@ template <int PARTS> KF_DEVICE float meet_moments(const float* means, const floa
   return __shfl_sync(0xffffffffu, all.spread, 0);
 }
 
+// Blocks of a cluster (sm_90 and later) work on one row and read each other's shared memory.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define KF_CLUSTER(n) __cluster_dims__(n, 1, 1)
+KF_DEVICE void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+// What ``mine`` holds in the block of this rank.
+KF_DEVICE float cluster_read(const float* mine, int rank) {
+  const unsigned own = unsigned(__cvta_generic_to_shared(mine));
+  unsigned other;
+  float value;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(own), "r"(rank));
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(other));
+  return value;
+}
+#else
+#define KF_CLUSTER(n)
+KF_DEVICE void cluster_sync() { __trap(); }
+KF_DEVICE float cluster_read(const float* mine, int rank) { __trap(); return *mine; }
+#endif
+
+template <int PARTS> KF_DEVICE float cluster_sum(const float* mine) {
+  const int lane = threadIdx.x % 32;
+  float total = lane < PARTS ? cluster_read(mine, lane) : 0.f;
+#pragma unroll
+  for (int step = 16; step; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+  return total;
+}
+
+// ``mine`` holds mean, spread and count of this block.
+template <int PARTS> KF_DEVICE float cluster_moments(const float* mine) {
+  Moments all;
+  const int lane = threadIdx.x % 32;
+  if (lane < PARTS) all.merge(cluster_read(mine, lane), cluster_read(mine + 1, lane), cluster_read(mine + 2, lane));
+  all.meet_warp();
+  return __shfl_sync(0xffffffffu, all.spread, 0);
+}
+
 // The rest of the vocabulary, in single and double precision.
 #define KF_UNARY(name) \
   KF_DEVICE float name(float x) { return ::name##f(x); } \

@@ -17,6 +17,7 @@ from .c_expr import C_TYPE
 from .c_lines import Lines
 from .c_reduce import Accumulator
 from .cuda_access import Access, common_vector, decode, index_type
+from .cuda_cluster import ClusterRows
 from .cuda_rows import SplitRows, TeamRows
 from .index import Var
 from .lowering import Unsupported
@@ -53,6 +54,8 @@ class CudaPrinter:
                     self._flat(made.segments)
             elif nest.lane is not None:
                 self._columns(nest)
+            elif nest.split and self.strategy.cluster:
+                ClusterRows(self, nest).print()
             elif nest.split:
                 SplitRows(self, nest).print()
             else:
@@ -72,16 +75,22 @@ class CudaPrinter:
                 return unique
         raise AssertionError
 
-    def kernel(self, lines: Lines, grid: str, block: str, bounds: str) -> None:
-        """Finish one kernel: its signature from the names its body uses, and its launch line."""
+    def kernel(
+        self, lines: Lines, grid: str, block: str, bounds: str, extra: tuple[str, str] = ("", "")
+    ) -> None:
+        """Finish one kernel: its signature from the names its body uses, and its launch line.
+
+        ``extra`` is a further attribute of the function and the launch's dynamic shared memory.
+        """
         name = f"part{len(self._kernels)}"
         text = "\n".join(lines.out)
         used = [n for n in (*self.dtypes, *self.workspaces) if re.search(rf"\b{n}\b", text)]
         params = [f"{self._parameter(n)} __restrict__ {n}" for n in used]
-        head = [f'extern "C" __global__ void __launch_bounds__({bounds}) {name}(']
+        attribute, smem = extra
+        head = [f'extern "C" __global__ void {attribute}__launch_bounds__({bounds}) {name}(']
         self._kernels.append([*head, "    " + ",\n    ".join(params) + ") {", *lines.out, "}", ""])
         self._launches.append(
-            f"// forge: launch {name} grid=({grid}) block=({block}) args=({', '.join(used)})"
+            f"// forge: launch {name} grid=({grid}) block=({block}) {smem}args=({', '.join(used)})"
         )
 
     def _parameter(self, name: str) -> str:

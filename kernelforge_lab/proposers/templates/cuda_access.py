@@ -32,6 +32,24 @@ class Vector:
     widths: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
+class Kept:
+    """Loaded vectors that a block keeps in shared memory, by place; the first sweep writes them.
+
+    The element's number within the block is ``local``; those from ``cap`` on are loaded again.
+    """
+
+    names: Mapping[Place, str]
+    writes: bool
+
+    def load(self, number: int, place: Place, load: str, vec: str) -> list[str]:
+        name = self.names.get(place)
+        if name is None or self.writes:
+            keep = [] if name is None else [f"if (local < cap) {name}[local / {vec}] = p{number};"]
+            return [f"const auto p{number} = {load};", *keep]
+        return [f"const auto p{number} = local < cap ? {name}[local / {vec}] : {load};"]
+
+
 def common_vector(printer: CudaPrinter, accesses: Sequence[Access]) -> Vector:
     """The widths that every segment allows and some segment gains by."""
     offered = sorted({n for a in accesses for n in a.offers}, reverse=True)
@@ -97,6 +115,9 @@ class Access:
             c % width == 0 for a, c in address.terms if not (isinstance(a, Var) and a.name == inner.name)
         )
 
+    def wide_loads(self, vector: Vector) -> list[Place]:
+        return [p for p in self._loads if self._wide(p, vector)]
+
     def _wide(self, place: Place, vector: Vector) -> bool:
         return all(self._fits(place, n) for n in vector.widths)
 
@@ -114,6 +135,7 @@ class Access:
         *,
         accumulators: Mapping[Reduce, Accumulator] | None = None,
         last: bool = True,
+        kept: Kept | None = None,
     ) -> None:
         """The vector of elements ``at`` (a flat number of the segment's loops, its width).
 
@@ -148,7 +170,8 @@ class Access:
         texts = dict(loads)
         for k, (buffer, address) in enumerate(wide_loads):
             how = once if names <= {v.name for v in address.variables()} else ""
-            lines.add(f"const auto p{k} = kf::load{how}<{vec}>({buffer} + ({_at(address, first)}));")
+            load = f"kf::load{how}<{vec}>({buffer} + ({_at(address, first)}))"
+            lines.add(*kept.load(k, (buffer, address), load, vec) if kept else [f"const auto p{k} = {load};"])
             texts[buffer, address] = f"p{k}[v]"
         puts = dict(targets)
         for k, (buffer, address) in enumerate(wide_stores):
@@ -163,6 +186,25 @@ class Access:
             body.statements(found)
         for k, (buffer, address) in enumerate(wide_stores):
             lines.add(f"kf::store{once}({buffer} + ({_at(address, first)}), q{k});")
+
+
+def flat_address(address: Affine, loops: Sequence[Var]) -> tuple[object, ...] | None:
+    """The address as a function of the loops' flat number, comparable between segments.
+
+    None when it does not walk with that number: two segments whose loops are merged differently still
+    meet an element under the same number when their flat addresses are equal.
+    """
+    step = None
+    for var in reversed(loops):
+        coef = address.coefficient(var.name)
+        if var.lo or (step is not None and coef != step):
+            return None
+        step = coef * var.extent
+    names = {v.name for v in loops}
+    if not address.is_plain or not loops:
+        return None
+    rest = tuple((a, c) for a, c in address.terms if isinstance(a, Var) and a.name not in names)
+    return (rest, address.const, address.coefficient(loops[-1].name))
 
 
 def _at(address: Affine, rename: Mapping[str, Var]) -> str:

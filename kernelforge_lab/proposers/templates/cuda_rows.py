@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .c_lines import Lines
 from .c_reduce import Accumulator
-from .cuda_access import Access, Place, Vector, common_vector, decode
+from .cuda_access import Access, Place, Vector, common_vector, decode, flat_address
 from .lowering import Unsupported
 from .plan import Nest, Pass, Segment
 from .tensor import Reduce
@@ -31,7 +31,7 @@ _SPLIT_BLOCKS = (528, 1056, 264, 2112)
 _OPERATION = {"sum": "Sum", "prod": "Product", "max": "Max", "min": "Min", "any": "Or", "all": "And"}
 
 
-def _extent(segment: Segment) -> int:
+def extent_of(segment: Segment) -> int:
     total = 1
     for var in segment.loops:
         total *= var.extent
@@ -44,7 +44,7 @@ class TeamRows:
     def __init__(self, printer: CudaPrinter, nest: Nest) -> None:
         self._printer = printer
         self._nest = nest
-        self._longest = max((_extent(s) for p in nest.passes for s in p.segments), default=1)
+        self._longest = max((extent_of(s) for p in nest.passes for s in p.segments), default=1)
         self._lines = Lines()
         self._kept = {b.name for b in nest.buffers}
         if any(b.dtype != "float32" for b in nest.buffers):
@@ -93,11 +93,14 @@ class TeamRows:
         return any(n.op == "load" and n.attr[0] in names for b in bodies for n in b.walk())
 
     def _order(self, segment: Segment) -> tuple[object, ...]:
-        """Loops and the kept values' addresses: equal for passes that see a row in the same order."""
+        """How the kept values lie along the row: equal for sweeps that meet them under the same number."""
         places = {(s.buffer, s.address) for s in segment.stores if s.buffer in self._kept}
         bodies = [a.value for a in segment.accumulates] + [s.value for s in segment.stores]
         places |= {n.attr for b in bodies for n in b.walk() if n.op == "load" and n.attr[0] in self._kept}
-        return (tuple((v.name, v.lo, v.hi) for v in segment.loops), frozenset(a for _, a in places))
+        flat = {flat_address(address, segment.loops) for _, address in places}
+        if None in flat or len(flat) != 1:
+            return (id(segment),)  # an order of its own: registers cannot be numbered alike
+        return (extent_of(segment), *flat)
 
     def _pass(self, made: Pass, team: str, vector: Vector) -> None:
         lines, printer = self._lines, self._printer
@@ -118,7 +121,7 @@ class TeamRows:
             with lines.block("if (lane == 0)"):
                 access.elements(lines, segment, ("0", Vector()), {}, {}, accumulators=found)
             return
-        extent = _extent(segment)
+        extent = extent_of(segment)
         with lines.block():
             lines.add(f"constexpr int items = ({extent} + {team} * {vec} - 1) / ({team} * {vec});")
             lines.add(f"#pragma unroll (items <= {_MAX_UNROLL} ? items : 4)")
@@ -138,6 +141,18 @@ class TeamRows:
             (s.buffer, s.address): f"{s.buffer}[{element}]" for s in segment.stores if s.buffer in self._kept
         }
         return loads, targets
+
+
+def float_sums(printer: CudaPrinter, nest: Nest) -> None:
+    """Raise Unsupported unless blocks can share the nest's rows."""
+    if nest.buffers or any(r in printer.plan.shared for p in nest.passes for r in p.finished):
+        raise Unsupported("rows shared by blocks keep nothing and feed no other nest")
+    for reduce in (r for p in nest.passes for r in p.finished):
+        acc = Accumulator(reduce, printer.plan.row_names[reduce])
+        if acc.is_arg or acc.watches_nan or acc.dtype != "float32":
+            raise Unsupported("rows shared by blocks are float sums and moments only")
+    if any(len(p.segments) != 1 for p in nest.passes):
+        raise Unsupported("rows shared by blocks have no index conditions")
 
 
 def declare(lines: Lines, found: dict[Reduce, Accumulator]) -> None:
@@ -171,15 +186,10 @@ class SplitRows:
     """
 
     def __init__(self, printer: CudaPrinter, nest: Nest) -> None:
-        if nest.buffers or any(r in printer.plan.shared for p in nest.passes for r in p.finished):
-            raise Unsupported("rows shared by blocks keep nothing and feed no other nest")
-        for reduce in (r for p in nest.passes for r in p.finished):
-            acc = Accumulator(reduce, printer.plan.row_names[reduce])
-            if acc.is_arg or acc.watches_nan or acc.dtype != "float32":
-                raise Unsupported("rows shared by blocks are float sums and moments only")
+        float_sums(printer, nest)
         self._printer = printer
         self._nest = nest
-        self._longest = max(_extent(s) for p in nest.passes for s in p.segments)
+        self._longest = max(extent_of(s) for p in nest.passes for s in p.segments)
         self._done: list[tuple[Reduce, bool]] = []
 
     def print(self) -> None:
@@ -189,13 +199,11 @@ class SplitRows:
     def _kernel(self, made: Pass, number: int) -> None:
         backwards = number % 2 == 1
         printer, nest = self._printer, self._nest
-        if len(made.segments) != 1:
-            raise Unsupported("rows shared by blocks have no index conditions")
         (segment,) = made.segments
         lines, index = Lines(), printer.index
         parts = printer.tune("PARTS", _part_counts(nest.row_count, self._longest))
         block = printer.tune("SPLIT_BLOCK", [512, 256, 1024])
-        extent = _extent(segment)
+        extent = extent_of(segment)
         access = Access(printer, segment)
         vector = common_vector(printer, [access])
         vec = vector.text
@@ -233,7 +241,7 @@ class SplitRows:
                 ("j", vector),
                 {},
                 {},
-                accumulators=_with_moments(found, spreads, vec),
+                accumulators=with_moments(found, spreads, vec),
                 last=number + 1 == len(nest.passes),
             )
             for reduce in spreads:
@@ -274,7 +282,7 @@ class _Spread(Accumulator):
         return [f"{self.name}_values[v] = {value};"]
 
 
-def _with_moments(
+def with_moments(
     found: dict[Reduce, Accumulator], spreads: set[Reduce], vec: str
 ) -> dict[Reduce, Accumulator]:
     if spreads and vec == "1":

@@ -21,7 +21,7 @@ class Strategy:
     erf …) or all. ``lanes``: vectorise over neighbouring rows instead of along the row. ``split``:
     threads share one row instead of taking rows each. ``tile``: block transposing loops. ``moments``:
     mean and variance in one sweep. ``stream``: results, and inputs that are read for the last time,
-    leave the caches first.
+    leave the caches first. ``cluster``: the blocks of a row form a cluster that keeps it in shared memory.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Strategy:
     tile: bool = False
     moments: bool = False
     stream: bool = False
+    cluster: bool = False
     target: str = "cpu"
 
 
