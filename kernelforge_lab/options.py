@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from .exc import ProblemError
@@ -12,6 +13,9 @@ from .kernels.region import Region
 
 TARGETS: Final = ("cpu", "cuda")
 LEVELS: Final = ("region", "op")
+
+# What a person can lose by setting up an LLM and forgetting about it, per run.
+_LLM_USD: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -22,8 +26,8 @@ class Options:
     level       ``region`` (fusible subgraphs) or ``op`` (each ATen op alone)
     trials      kernels judged at most
     minutes     wall-clock cap of search and final measurement together
-    budget_usd  dollars that paid proposers may spend; 0 pays nothing
-    proposers   who writes kernels, by name
+    budget_usd  dollars that paid proposers may spend; 0 pays nothing; default 1 with an LLM, else 0
+    proposers   who writes kernels, by name; default the templates, then an LLM that was set up for us
     seed        makes every choice reproducible
     regions     only these: hashes, prefixes of hashes, or parts of op names; () is all
     wait        block until the run has ended; None decides by where we run (notebook: no, script: yes)
@@ -36,8 +40,8 @@ class Options:
     level: str = "region"
     trials: int = 60
     minutes: float = 5.0
-    budget_usd: float = 0.0
-    proposers: tuple[str, ...] = ("templates",)
+    budget_usd: float = None  # type: ignore[assignment] # a float from __post_init__ on
+    proposers: tuple[str, ...] = field(default_factory=lambda: usual_proposers(os.environ))
     seed: int = 0
     regions: tuple[str, ...] = ()
     wait: bool | None = None
@@ -51,19 +55,28 @@ class Options:
         _whole("trials", self.trials, least=0)
         _whole("seed", self.seed, least=0)
         _amount("minutes", self.minutes, above=True)
-        _amount("budget_usd", self.budget_usd, above=False)
         for name in ("proposers", "regions"):
             object.__setattr__(self, name, _words(name, getattr(self, name)))
         if not self.proposers:
             raise ProblemError("proposers is empty.", "Name at least one, for example proposers='templates'.")
+        given: float | None = self.budget_usd
+        if given is None:
+            object.__setattr__(self, "budget_usd", _LLM_USD if "llm" in self.proposers else 0.0)
+        _amount("budget_usd", self.budget_usd, above=False)
 
     @classmethod
     def names(cls) -> frozenset[str]:
-        return frozenset(field.name for field in fields(cls))
+        return frozenset(f.name for f in fields(cls))
 
     @property
     def budget_json(self) -> dict[str, float]:
         return {"minutes": self.minutes, "trials": self.trials, "usd": self.budget_usd}
+
+
+def usual_proposers(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The templates, then the LLM if model and key were set for us (a key for other programs is none)."""
+    wished = environment.get("KERNELFORGE_LLM_MODEL") and environment.get("KERNELFORGE_LLM_KEY")
+    return ("templates", "llm") if wished else ("templates",)
 
 
 def matching(patterns: Iterable[str], regions: Iterable[Region]) -> frozenset[str]:

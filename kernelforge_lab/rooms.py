@@ -30,7 +30,7 @@ def _judge(options: Options) -> Judge:
 def _proposers(options: Options) -> list[Proposer]:
     from .proposers.catalogue import make
 
-    return make(options.proposers)
+    return make(options.proposers, options.target)
 
 
 def _apply(*args: Any, **kwargs: Any) -> Forged:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from . import conversation
+from .conversation import Conversation
 from .events import GuardCounts, Log, RunStarted, RunState, StepMeasured
 from .exc import ForgeError, ProblemError, StoreError
 from .export import export
@@ -40,7 +42,7 @@ _STEP_MOST_S: Final = 20.0
 _POLL_S: Final = 0.1
 
 
-class Run(Steering):
+class Run(Steering, Conversation):
     """A search for faster kernels of one model call; made by ``forge()`` and ``%%forge``.
 
     It works in a thread of its own: ``wait`` or ``await`` it, ``pause``, ``resume``, ``stop`` it; look at
@@ -100,13 +102,15 @@ class Run(Steering):
             seed=options.seed,
             wanted=wanted,
         )
+        ledger = Ledger(Budget(options.trials, options.minutes * 60, options.budget_usd))
         self._agent = Agent(
             forest,
             OpenOnUse(lambda: rooms.judge(options)),
-            Ledger(Budget(options.trials, options.minutes * 60, options.budget_usd)),
+            ledger,
             self.log.emit,
             human=self._human,
             finish=self._measure if options.measure else None,
+            parallel=conversation.set_up(proposers, ledger, self.log, workload.ceiling),
             threads=threads,
         )
         self._agent.start()
@@ -129,6 +133,11 @@ class Run(Steering):
     @property
     def is_running(self) -> bool:
         return self._agent is not None and self._agent.is_alive
+
+    @property
+    def is_steerable(self) -> bool:
+        """False for a run from the store: its search and its model are not here."""
+        return self._agent is not None or self.state == "starting"
 
     def wait(self, timeout: float | None = None) -> Run:
         """Block until the run has ended, ``timeout`` seconds have passed, or the person interrupts."""

@@ -23,8 +23,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add_problem(parser)
     parser.add_argument("--trials", type=int, default=60, help="kernels judged at most (default 60)")
     parser.add_argument("--minutes", type=float, default=5.0, help="time at most (default 5)")
-    parser.add_argument("--budget-usd", type=float, default=0.0, help="money at most (default 0)")
-    parser.add_argument("--proposer", default="templates", help="who writes kernels, comma-separated")
+    parser.add_argument("--budget-usd", type=float, help="money at most (default 1 with an LLM, else 0)")
+    parser.add_argument("--proposer", default="", help="who writes kernels, comma-separated: templates, llm")
     parser.add_argument("--regions", default="", help="only these: hashes or op names, comma-separated")
     parser.add_argument("--report", metavar="FILE", help="write the report (self-contained HTML) here")
     parser.set_defaults(run=run)
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         trials=options.trials,
         minutes=options.minutes,
         budget_usd=options.budget_usd,
-        proposers=options.proposer,
+        **({"proposers": options.proposer} if options.proposer else {}),
         regions=options.regions,
         seed=options.seed,
         wait=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ..judge.verdict import Verdict
 from ..kernels.kernel import Kernel
@@ -175,3 +175,14 @@ class Proposer(Protocol):
 
         A proposer that pays for its answers returns a Proposal, also for failures.
         """
+
+
+@runtime_checkable
+class PaidProposer(Proposer, Protocol):
+    """A proposer whose answers cost money and time on somebody else's machine."""
+
+    def menu(self, region: Region, target: str, parent: Kernel | None, bottleneck: str) -> tuple[str, ...]:
+        """``strategies``, for a region that is bound by ``bottleneck`` (memory, compute, latency)."""
+
+    def learn(self, proposal: Proposal, win: float) -> None:
+        """How good a proposal turned out to be, in [0, 1]."""

@@ -13,12 +13,14 @@ from ..events import Event, Log, RegionState, RunState
 from ..exc import ForgeError
 from ..judge.verdict import Verdict
 from ..kernels.kernel import Kernel
+from ..proposers.base import PaidProposer
 from ..proposers.human import HumanProposer
 from .budget import Ledger
 from .forest import Flight, Forest
 from .judge import Judge
 from .orders import MarkNode, Order, Orders
 from .pace import Pace
+from .tree import Action
 from .work import Bench, Work, spawn
 
 # The thread wakes at least this often to see a deadline; controls and results wake it at once.
@@ -57,7 +59,8 @@ class Agent:
     The search state is touched by its own daemon thread only; ``pause``, ``resume``, ``stop`` and the
     human proposer's queue are safe from anywhere and act within a moment, also while a judgement is
     under way (it is then abandoned, not waited for). ``finish`` gets the proven winners at the end, in
-    a thread of its own, and returns an event to emit (the measured step) or None.
+    a thread of its own, and returns an event to emit (the measured step) or None. ``parallel`` is how many
+    questions to models may be under way at once.
     """
 
     def __init__(
@@ -243,8 +246,15 @@ class Agent:
             if chosen is None:
                 return
             search, action = chosen
+            if not self._is_paid(action) and any(not self._is_paid(f.action) for f in flights if f.action):
+                # The device does one thing at a time; only questions to models overlap.
+                return
             work = self.bench.trial(search, action) if action else self.bench.prepare(search)
             self._start(work, Flight(search.hash, action))
+
+    def _is_paid(self, action: Action | None) -> bool:
+        """Whether the action waits for a model on another machine rather than for this one."""
+        return action is not None and isinstance(self.forest.proposers.get(action.proposer), PaidProposer)
 
     def _start_wishes(self) -> None:
         """What people handed in or ordered."""
@@ -327,6 +337,7 @@ class Agent:
         self.emit(RunState(state, message))
 
     def _drop_tasks(self) -> None:
+        self.bench.stop_calls()
         for task in self._tasks:
             task.future.cancel()
             task.work.close()

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..proposers.purse import Purse
+
 # Kept back for re-measuring the winners and the whole step, so that a run ends near its time cap.
 _FINISH_SHARE: Final = 0.25
 _FINISH_LEAST_S: Final = 5.0
@@ -23,15 +25,24 @@ class Budget:
 
 @dataclass
 class Ledger:
-    """What a run has spent of its budget. ``clock`` is replaced in tests."""
+    """What a run has spent of its budget. ``clock`` is replaced in tests.
+
+    ``purse`` pays for calls and is the one part that other threads touch; ``usd`` is what it had spent
+    when the agent last looked.
+    """
 
     budget: Budget
     clock: Callable[[], float] = time.monotonic
     trials: int = 0
     usd: float = 0.0
     finish_s: float = 0.0
+    purse: Purse = field(init=False, repr=False)
     _before_s: float = field(default=0.0, repr=False)
     _since: float | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        # The cap is read at every reservation: a person may add to the budget.
+        self.purse = Purse(lambda: self.budget.usd)
 
     def start(self) -> None:
         """The clock runs (again)."""

@@ -13,7 +13,7 @@ from ..judge.job import Stock
 from ..judge.verdict import Status, Timing, Verdict
 from ..kernels.format import parse
 from ..kernels.kernel import Kernel
-from ..proposers.base import Proposer
+from ..proposers.base import PaidProposer, Proposer
 from . import policy, reward
 from .bandit import Bandit, Move
 from .budget import Ledger
@@ -52,6 +52,7 @@ class Forest:
     ) -> None:
         self.target = target
         self.seed = seed
+        self.roofs = roofs
         self.proposers = {proposer.name: proposer for proposer in proposers}
         self.bandit = Bandit()
         self.regions: dict[str, RegionSearch] = {}
@@ -59,6 +60,7 @@ class Forest:
         self._sources: dict[str, int] = {}
         self._binaries: dict[str, int] = {}
         self._menus: dict[int, tuple[Move, ...]] = {}
+        self._retired: dict[str, str] = {}
         for item in items:
             search = RegionSearch(item, bottleneck_of(item, roofs), wanted=bool(wanted))
             search.state, search.reason = self._first_state(search, wanted)
@@ -131,16 +133,46 @@ class Forest:
         return sum(search.busy_s for search in self.regions.values()) / tries if tries else _USUAL_S
 
     def menu(self, node: Node) -> tuple[Move, ...]:
-        """Every move at a node: its parameters first, then what the proposers offer, in their order."""
+        """Every move at a node: its parameters first, then what the proposers offer, in their order.
+
+        Proposers that said they cannot go on offer nothing any more.
+        """
         if node.id not in self._menus:
             search = self.region_of(node.id)
             moves = [(TUNE, TUNE)] if self.choices(node) else []
             for proposer in self.proposers.values():
                 if proposer.refuses(search.item.region, self.target) is None:
-                    offers = proposer.strategies(search.item.region, self.target, node.kernel)
+                    offers = self._offers(proposer, search, node)
                     moves += [(proposer.name, strategy) for strategy in offers]
             self._menus[node.id] = tuple(moves)
-        return self._menus[node.id]
+        moves_of_all = self._menus[node.id]
+        return tuple(m for m in moves_of_all if m[0] not in self._retired) if self._retired else moves_of_all
+
+    def _offers(self, proposer: Proposer, search: RegionSearch, node: Node) -> tuple[str, ...]:
+        place = (search.item.region, self.target, node.kernel)
+        if isinstance(proposer, PaidProposer):
+            return proposer.menu(*place, search.bottleneck)
+        return proposer.strategies(*place)
+
+    def retire(self, proposer: str, why: str) -> bool:
+        """The proposer offers nothing from now on; False when that was so already."""
+        fresh = proposer not in self._retired
+        self._retired.setdefault(proposer, why)
+        return fresh
+
+    def reinstate(self) -> None:
+        """There is new budget: everybody may try again."""
+        self._retired.clear()
+
+    def win(self, search: RegionSearch, node: int) -> float:
+        """What a judged kernel taught, in [0, 1]: 1 a new best, 0.5 better than its parent, else 0."""
+        assert search.tree is not None
+        judged = search.tree.nodes[node]
+        if search.tree.best == node:
+            return 1.0
+        parent = search.tree.nodes[judged.parent] if judged.parent is not None else None
+        better = parent and judged.twin is None and (judged.reward or 0.0) > (parent.reward or 0.0)
+        return 0.5 if better else 0.0
 
     def choices(self, node: Node) -> tuple[Params, ...]:
         """Parameter combinations to race for a node's kernel; () when there are none or it is tuned."""
@@ -203,15 +235,13 @@ class Forest:
         """A verdict enters the tree and, when a policy's action led to it, the bandit. True: a new best."""
         tree = search.tree
         assert tree is not None
-        before, parent = search.remaining, tree.nodes[node].parent
-        assert parent is not None
+        before = search.remaining
         worth = reward.reward(verdict, search.headroom) if twin is None else tree.nodes[twin].reward
         new_best = tree.record(node, verdict, worth, twin)
         if new_best:
             search.improved(before)
         if action:
-            better = worth is not None and twin is None and worth > (tree.nodes[parent].reward or 0.0)
-            self.bandit.learn(search.bottleneck, action.move, 1.0 if new_best else 0.5 if better else 0.0)
+            self.bandit.learn(search.bottleneck, action.move, self.win(search, node))
         return new_best
 
     def fruitless(self, search: RegionSearch, action: Action) -> None:

@@ -92,6 +92,7 @@ class Orders:
             seconds=had.seconds + order.seconds,
             usd=had.usd + order.usd,
         )
+        self._bench.forest.reinstate()
         for search in self._bench.forest.regions.values():
             if search.cut_short:
                 self._reopen(search)

@@ -9,14 +9,16 @@ import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeAlias
 
-from ..events import Event, Log, NodeAdded, NodeJudged, RegionState
+from ..events import Event, Log, ModelCalled, NodeAdded, NodeJudged, RegionState
 from ..judge.job import Job, Stock
 from ..judge.verdict import Status, Verdict
 from ..kernels.kernel import Kernel
-from ..proposers.base import Ask
+from ..proposers.base import Ask, Cancel, Facts, ModelCall, PaidProposer, Proposal, Repair
 from ..proposers.human import Submission
+from ..proposers.outcome import Outcome
 from .budget import Ledger
 from .forest import TUNE, Forest
 from .judge import Judge
@@ -26,6 +28,24 @@ from .tune import Params, halving
 
 # How many kernels of a region get a chance in a fresh process before it keeps stock.
 _FINALISTS: Final = 3
+
+# Turns a model gets to repair one kernel (search.md), and what repairing can help against.
+_REPAIRS: Final = 2
+REPAIRABLE: Final = frozenset(
+    {
+        Status.PARSE_ERROR,
+        Status.REJECTED,
+        Status.COMPILE_ERROR,
+        Status.LAUNCH_ERROR,
+        Status.CRASHED,
+        Status.TIMEOUT,
+        Status.OUT_OF_BOUNDS,
+        Status.UNWRITTEN,
+        Status.MUTATED_INPUT,
+        Status.WRONG,
+        Status.NONDETERMINISTIC,
+    }
+)
 
 # Fresh inputs and a fresh order for the final measurement: any other seed than the search's.
 _FINAL_SEED: Final = 1_000_003
@@ -46,6 +66,7 @@ class Bench:
         self.proven: dict[str, tuple[Kernel, Verdict]] = {}
         self.stocks: dict[str, Stock] = {}
         self.doing = ""
+        self._cancel = Cancel()
 
     def prepare(self, search: RegionSearch) -> Work:
         """Measure stock; the region's tree starts."""
@@ -69,19 +90,83 @@ class Bench:
         assert search.tree is not None
         parent = search.tree.nodes[action.parent]
         self.doing = f"{search.item.region.title}: {action.strategy}"
+        if isinstance(self.forest.proposers.get(action.proposer), PaidProposer):
+            yield from self._paid_trial(search, parent, action)
+            return
         kernel: Kernel | None = None
         if action.proposer == TUNE:
             kernel = yield from self._race(search, parent)
         else:
-            ask = self._ask(search, parent, action)
+            ask = self.ask(search, parent, action)
             try:
-                kernel = yield spawn(lambda: self.forest.proposers[action.proposer].propose(ask))
+                answer = yield spawn(lambda: self.forest.proposers[action.proposer].propose(ask))
+                kernel = answer.kernel if isinstance(answer, Proposal) else answer
             except Exception as error:  # noqa: BLE001 - a proposer's bug costs its turn, not the run
                 self.emit(Log("warning", f"{action.proposer} failed on {action.strategy}: {error!r}"))
         if kernel is None:
             self.forest.fruitless(search, action)
         else:
             yield from self.judged(search, kernel, parent.id, self.forest.new_id(), action)
+
+    def _paid_trial(self, search: RegionSearch, parent: Node, action: Action) -> Work:
+        """Ask a model, judge its kernel, and let it repair what the judge found wrong, twice at most."""
+        proposer = self.forest.proposers[action.proposer]
+        assert isinstance(proposer, PaidProposer)
+        asked, place = self.ask(search, parent, action), parent.id
+        for turn in range(_REPAIRS + 1):
+            node = self.forest.new_id()
+            ask = replace(asked, on_call=partial(self._told, search, node, place))
+            try:
+                proposal: Proposal = yield spawn(partial(proposer.propose, ask))
+            except Exception as error:  # noqa: BLE001 - a proposer's bug costs its turn, not the run
+                self.emit(Log("warning", f"{action.proposer} failed on {action.strategy}: {error!r}"))
+                proposal = Proposal(None, Outcome.BAD_RESPONSE, repr(error))
+            search.paid_usd += proposal.usd
+            self.ledger.usd = self.ledger.purse.spent_usd
+            if proposal.ends and self.forest.retire(action.proposer, proposal.ends):
+                self.emit(Log("warning", f"no more calls of a language model in this run: {proposal.ends}"))
+            if proposal.kernel is None:
+                proposer.learn(proposal, 0.0)
+                if not turn:
+                    self.forest.fruitless(search, action)
+                return
+            yield from self.judged(search, proposal.kernel, place, node, action)
+            proposer.learn(proposal, self.forest.win(search, node))
+            assert search.tree is not None
+            verdict = search.tree.nodes[node].verdict
+            kernel = search.tree.nodes[node].kernel
+            if kernel is None or verdict is None or verdict.status not in REPAIRABLE:
+                return
+            repair = Repair(turn + 1, kernel, verdict, proposal.said)
+            strategy = f"{action.strategy} · repair {turn + 1}"
+            asked, place = replace(asked, strategy=strategy, repair=repair), node
+
+    def _told(self, search: RegionSearch, node: int, parent: int, call: ModelCall) -> None:
+        """A call has ended; from the proposer's own thread, also after the run was stopped."""
+        self.emit(
+            ModelCalled(
+                node if call.outcome is Outcome.KERNEL else None,
+                search.hash,
+                parent,
+                call.model,
+                call.prompt,
+                call.reply,
+                call.input_tokens,
+                call.cached_tokens,
+                call.output_tokens,
+                call.usd,
+                call.seconds,
+                call.outcome.value,
+                call.reason,
+                call.reasoning_tokens,
+                call.is_estimate,
+            )
+        )
+
+    def stop_calls(self) -> None:
+        """End every call of a model that is under way."""
+        cancel, self._cancel = self._cancel, Cancel()
+        cancel.set()
 
     def by_hand(self, submission: Submission) -> Work:
         """A person's kernel, in any region and at any time; a new best is proven like any other."""
@@ -220,7 +305,8 @@ class Bench:
             return None
         return replace(kernel, params=winner, proposer=node.proposer, strategy=TUNE)
 
-    def _ask(self, search: RegionSearch, parent: Node, action: Action) -> Ask:
+    def ask(self, search: RegionSearch, parent: Node, action: Action, hint: str = "") -> Ask:
+        """The question that an action is, with everything known of its place in the tree."""
         assert search.tree is not None
         nodes = search.tree.nodes
         siblings = tuple((nodes[c].kernel, nodes[c].verdict) for c in parent.children)
@@ -232,8 +318,26 @@ class Bench:
             parent.verdict if parent.kernel else None,
             tuple((kernel, verdict) for kernel, verdict in siblings if kernel is not None),
             seed=self.forest.seed + search.tree.expansions,
-            hint=search.hint_for(parent.id),
+            hint=hint or search.hint_for(parent.id),
             threads=self.threads,
+            facts=self.facts(search),
+            purse=self.ledger.purse,
+            cancel=self._cancel,
+        )
+
+    def facts(self, search: RegionSearch) -> Facts:
+        """What is known of a region beyond its text."""
+        stock = self.stocks.get(search.hash)
+        roofs = self.forest.roofs
+        return Facts(
+            search.bottleneck,
+            tuple(stock.times_us.items()) if stock else (),
+            search.floor_us,
+            search.reachable_us,
+            search.item.share,
+            search.item.count,
+            roofs.bandwidth_gbps,
+            roofs.gflops,
         )
 
     def _job(

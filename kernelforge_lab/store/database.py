@@ -88,6 +88,14 @@ class Store:
                 for row, events in session.execute(query)
             ]
 
+    def spent_usd(self, since: float, besides: str = "") -> float:
+        """Dollars that model calls have cost since a Unix time, in all runs but one."""
+        query = select(EventRow.body).where(
+            EventRow.kind == "model_called", EventRow.at_s >= since, EventRow.run != besides
+        )
+        with _errors("cannot read the run store"), Session(self._engine) as session:
+            return sum(float(body["usd"]) for body in session.scalars(query))
+
     def delete(self, run: str) -> bool:
         """Remove a run and its events; False when there is none of that name."""
         with _errors("cannot write to the run store"), Session(self._engine) as session:

@@ -172,7 +172,10 @@ class Server:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                data = self.rfile.read(int(self.headers["content-length"]))
+                if not data:
+                    return  # the caller was stopped while it sent
+                body = json.loads(data)
                 outer.requests.append(body)
                 outer.headers.append({k.lower(): v for k, v in self.headers.items()})
                 outer.arrived.set()

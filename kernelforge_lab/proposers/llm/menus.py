@@ -109,7 +109,10 @@ TACTICS: Final = (
 BY_NAME: Final = {tactic.name: tactic for tactic in TACTICS}
 
 # A fresh start is one move at the root: everything else improves a proven kernel.
-_SCRATCH_TEXT: Final = "Write the whole kernel from nothing, in the way you think fits this region best."
+_OTHER: Final = {
+    FROM_SCRATCH: "Write the whole kernel from nothing, in the way you think fits this region best.",
+    "repair": "The judge found the parent wrong, as said above. Keep its idea and repair it.",
+}
 
 
 def menu(target: str, bottleneck: str, *, has_parent: bool) -> tuple[str, ...]:
@@ -122,4 +125,4 @@ def menu(target: str, bottleneck: str, *, has_parent: bool) -> tuple[str, ...]:
 
 def text_of(strategy: str) -> str:
     tactic = BY_NAME.get(strategy)
-    return tactic.text if tactic else _SCRATCH_TEXT if strategy == FROM_SCRATCH else ""
+    return tactic.text if tactic else _OTHER.get(strategy, "")

@@ -14,6 +14,7 @@ from typing import Final
 
 import jinja2
 
+from ...exc import ForgeError
 from ...targets.base import DeviceInfo
 from ..base import Ask, Messages, Repair
 from ..outcome import Outcome
@@ -52,6 +53,16 @@ class Machine:
     def of(cls, info: DeviceInfo) -> Machine:
         telling = tuple(sorted(f for f in info.features if _TELLING.fullmatch(f)))
         return cls(info.name, info.threads, info.l1_bytes, info.l2_bytes, info.llc_bytes, telling)
+
+
+def machine_of(target: str) -> Machine:
+    """This machine's device for a target; an unknown one where there is none."""
+    from ... import targets
+
+    try:
+        return Machine.of(targets.get(target).device())
+    except ForgeError:
+        return Machine()
 
 
 def messages(ask: Ask, machine: Machine) -> Messages:

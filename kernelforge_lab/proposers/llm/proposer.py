@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urlsplit
 
 from ...kernels.kernel import Kernel
 from ...kernels.region import Region
@@ -27,6 +28,9 @@ _LEAST_TOKENS: Final = 2_000
 
 # After a reply that was eaten by reasoning, the second try may be this much longer.
 _MORE_TOKENS: Final = 2
+
+# A prompt with its parent, a kernel with some reasoning (the recorded transcripts' medians, rounded up).
+_USUAL: Final = Usage(4_000, 4_000)
 
 
 @dataclass
@@ -62,6 +66,24 @@ class LlmProposer:
     ) -> tuple[str, ...]:
         """What fits a region that is bound by ``bottleneck``."""
         return menus.menu(target, bottleneck, has_parent=parent is not None)
+
+    def forecast(self, budget_usd: float) -> str:
+        """What the calls of a run may cost, for people, before the first is made."""
+        where = urlsplit(self.settings.base_url).hostname
+        names = ", ".join(self.settings.models)
+        usual = [cost_usd(self.settings, m, _USUAL) for m in self.settings.models]
+        known = [usd for usd in usual if usd is not None]
+        if not budget_usd:
+            return f"LLM {names} at {where} is set up, but the budget is $0: nothing is sent."
+        if not known:
+            return f"LLM {names} at {where}: its price is unknown."
+        if not max(known):
+            return f"LLM {names} at {where} costs no dollars."
+        calls = budget_usd / (sum(known) / len(known))
+        return (
+            f"LLM {names} at {where}: at most ${budget_usd:.2f} in this run, about {calls:.0f} calls of "
+            f"${sum(known) / len(known):.3f}. What is sent is the code of regions, never data or weights."
+        )
 
     def learn(self, proposal: Proposal, win: float) -> None:
         """How good a proposal turned out to be: which model to ask next depends on it."""
