@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from ..kernels.execution import torch_dtype
+from ..kernels.region import Region
 from .inputs import view_storage
 from .oracle import Case, Oracle, check_error
 
@@ -31,7 +32,9 @@ def decoys(oracle: Oracle, case: Case, previous: Case, k: int) -> Iterator[tuple
     yield ONES, torch.ones(spec.shape, dtype=dtype, device=want.device)
     if spec.is_floating and spec.numel > 1:
         mean = float(want[want.isfinite()].mean())
-        yield MEAN, torch.full(spec.shape, mean, dtype=dtype, device=want.device)
+        # The float64 oracle of an exp may leave the output's dtype: what cannot be written fools nobody.
+        if abs(mean) <= torch.finfo(dtype).max:
+            yield MEAN, torch.full(spec.shape, mean, dtype=dtype, device=want.device)
     for data, given in zip(case.storages, oracle.region.inputs, strict=True):
         if given.shape == spec.shape:
             yield COPY, view_storage(data, given).to(dtype)
@@ -44,7 +47,7 @@ def undecided(oracle: Oracle) -> str:
 
     Usual inputs come first; a decoy that passes them all (the mean of a logsumexp over 32k values) must be
     caught by a wider family. A copy of an input that passes everywhere is the region's own meaning (a cast,
-    a clone) and allowed.
+    a clone) and allowed. So is any decoy for a constant: no input decides what is right there.
     """
     usual = [oracle.case("recorded"), oracle.case("varied"), oracle.case("varied", 1)]
     usable = [case for case in usual if not case.skipped]
@@ -59,11 +62,21 @@ def undecided(oracle: Oracle) -> str:
         case = oracle.case(name)
         if not case.special and not case.skipped:
             fooling = _fooling(oracle, case, usable[0], fooling)
-    left = [(k, decoy) for k, decoy in fooling if decoy != COPY]
+    left = [(k, decoy) for k, decoy in fooling if decoy != COPY and not is_constant(oracle.region, k)]
     if not left:
         return ""
     k, decoy = min(left, key=lambda pair: (pair[0], _ORDER.index(pair[1])))
     return f"'{decoy}' would pass as {oracle.region.output_names[k]} on every input the judge can make"
+
+
+def is_constant(region: Region, k: int) -> bool:
+    """Whether output ``k`` is made without the values of any input (``arange``, ``zeros_like``)."""
+    varies = set(region.input_names)
+    for op in region.ops:
+        takes_values = not op.short_name.endswith("_like") and not op.short_name.startswith("new_")
+        if takes_values and any(name.partition(".")[0] in varies for name in op.refs()):
+            varies.add(op.name)
+    return region.results[k].partition(".")[0] not in varies
 
 
 def _fooling(

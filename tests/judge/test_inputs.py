@@ -164,6 +164,24 @@ def test_a_copy_is_a_region_too() -> None:
     assert decoys.undecided(Oracle(clone, (), 0, BUDGET)) == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "region() {\n  t0 = aten.arange.default(1, device=device:cpu) : i64[1]\n  return t0\n}",
+        "region(in0: f32[9]) {\n  t0 = aten.zeros_like.default(in0) : f32[9]\n  return t0\n}",
+    ],
+    ids=["no_input", "no_value_of_an_input"],
+)
+def test_zeros_are_right_where_no_input_decides(text: str) -> None:
+    assert decoys.undecided(Oracle(Region.parse(text), (), 0, BUDGET)) == ""
+
+
+def test_an_exponential_beyond_its_dtype_is_judged() -> None:
+    text = "region(in0: f32[64]) {\n  t0 = aten.exp.default(in0) : f32[64]\n  return t0\n}"
+    steep = (InputStats(low=0, high=700, mean=400, std=150),)
+    assert decoys.undecided(Oracle(Region.parse(text), steep, 0, BUDGET)) == ""
+
+
 def test_zeros_do_not_pass_a_softmax_over_many_classes() -> None:
     oracle = Oracle(region("softmax"), (), 0, BUDGET)
     case = oracle.case("recorded")
