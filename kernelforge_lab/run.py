@@ -392,7 +392,7 @@ class Run(Steering, Conversation):
             stock = agent.bench.stocks.get(name)
             if name in proven:
                 winners[name] = Winner(search.item.region, *proven[name])
-            elif stock and stock.best == "compiled":
+            elif stock and stock.best != "eager":  # compiled in one of its modes
                 eager_us = stock.times_us.get("eager", 0.0)
                 if eager_us > _COMPILED_GAIN * stock.best_us:
                     winners[name] = Winner(search.item.region, "compiled")

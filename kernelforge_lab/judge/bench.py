@@ -120,9 +120,12 @@ class Bench:
             return
         arena = self.arena(())
         inputs = self._fill(arena)
-        compiled = stock.Compiled(self.region, inputs, problem)
-        if compiled.function is not None:
-            self.implementations["compiled"] = compiled.function
+        attempts = []
+        for name, options in self.ground.stock_modes().items():
+            compiled = stock.Compiled(self.region, inputs, problem, options)
+            attempts.append(compiled)
+            if compiled.function is not None:
+                self.implementations[name] = compiled.function
         places = len(arena.layout.timed)
         sides = {name: self.ground.stock_side(f, arena) for name, f in self.implementations.items()}
         times = {name: timing.time_alone(side, places) * 1e6 for name, side in sides.items()}
@@ -132,9 +135,9 @@ class Bench:
         self.stock = dataclasses.replace(
             unknown,
             times_us=times,
-            compiled_kernels=compiled.kernels,
-            compile_s=compiled.seconds,
-            reason=compiled.reason,
+            compiled_kernels=attempts[0].kernels,
+            compile_s=sum(attempt.seconds for attempt in attempts),
+            reason=attempts[0].reason,
             noise=noise,
         )
 

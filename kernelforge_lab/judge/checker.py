@@ -41,7 +41,8 @@ class Checker:
         self.target = targets.get(target, threads=threads)
         self.device = self.target.device()
         self.ground = ground_of(self.target, self.device)
-        self.compile_ahead = CompileAhead(self.device.threads, self.ground.torch_device)
+        modes = list(self.ground.stock_modes().values())
+        self.compile_ahead = CompileAhead(self.device.threads, self.ground.torch_device, modes)
         self._benches: OrderedDict[tuple[str, tuple[InputStats, ...]], Bench] = OrderedDict()
 
     def close(self) -> None:
@@ -74,7 +75,9 @@ class Checker:
         bench = self._bench(job.region, job.stats, job.limits, job.seed)
         if bench.refused:
             return dataclasses.replace(facts, evidence=bench.refused)
-        twin = bench.twins.setdefault(built.binary_hash, job.kernel.hash)
+        # The same code is another kernel when it says that the order of its sums is open.
+        code = f"{built.binary_hash} {'atomics' if atomics else ''}"
+        twin = bench.twins.setdefault(code, job.kernel.hash)
         if twin != job.kernel.hash and not job.finalist:
             evidence = f"the same machine code as kernel {twin}"
             return dataclasses.replace(facts, status=Status.DUPLICATE, evidence=evidence)

@@ -14,9 +14,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..kernels.region import Region
 from . import channel
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 class CompileAhead:
     """One region after the other, in the order they were asked for."""
 
-    def __init__(self, threads: int, device: str = "cpu") -> None:
+    def __init__(self, threads: int, device: str = "cpu", modes: Sequence[Mapping[str, Any]] = ({},)) -> None:
         self._threads = threads
         self._device = device
+        self._modes = [dict(mode) for mode in modes]
         self._results: dict[str, str] = {}
         self._wanted: dict[str, Region] = {}
         self._queue: queue.Queue[Region] = queue.Queue()
@@ -102,7 +103,7 @@ class CompileAhead:
         process = self._process
         assert process.stdin is not None and process.stdout is not None
         try:
-            channel.send(process.stdin, region.text)
+            channel.send(process.stdin, (region.text, self._modes))
             return str(channel.receive(process.stdout))
         except (OSError, EOFError, ValueError):
             self._restart()
@@ -119,11 +120,13 @@ def main() -> None:
     torch.set_num_threads(int(sys.argv[1]))
     while True:
         try:
-            region = Region.parse(channel.receive(sys.stdin.buffer))
+            text, modes = channel.receive(sys.stdin.buffer)
         except EOFError:
             return
         try:
-            compile_with_inductor(region, _example(region, sys.argv[2]))
+            region = Region.parse(text)
+            for mode in modes:
+                compile_with_inductor(region, _example(region, sys.argv[2]), mode)
             answer = ""
         except Exception as error:  # noqa: BLE001 - inductor raises anything; the reason is the answer
             answer = failure(error)

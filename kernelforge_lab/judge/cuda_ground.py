@@ -83,11 +83,14 @@ class CudaGround:
         return CudaCandidateSide(candidate, timed)
 
     def touch_kernels(self, region: Region) -> list[Kernel]:
-        return [roof.touch_kernel_cuda(region, self._device.threads * each) for each in (4, 16)]
+        return roof.touch_kernels_cuda(region, self._device.threads)
 
     @contextmanager
     def threads(self) -> Iterator[None]:
         yield
+
+    def stock_modes(self) -> dict[str, dict[str, Any]]:
+        return {"compiled": {}, "max-autotune": {"max_autotune": True, "coordinate_descent_tuning": True}}
 
     def memory_bytes(self, wish: int) -> int:
         import torch

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..kernels.kernel import Kernel
 from ..kernels.region import Region
@@ -52,6 +52,9 @@ class Ground(Protocol):
 
     def threads(self) -> AbstractContextManager[None]:
         """Inside, torch may use all of the device."""
+
+    def stock_modes(self) -> dict[str, dict[str, Any]]:
+        """Name → options of the ways in which torch.compile is a baseline."""
 
     def memory_bytes(self, wish: int) -> int:
         """What may be held for one region, when the limits say ``wish``."""
@@ -105,6 +108,9 @@ class CpuGround:
         finally:
             # Alone it wastes nothing on waiting: proofs take half the processor time (measured).
             torch.set_num_threads(1)
+
+    def stock_modes(self) -> dict[str, dict[str, Any]]:
+        return {"compiled": {}}
 
     def memory_bytes(self, wish: int) -> int:
         return wish

@@ -78,8 +78,11 @@ static inline void kf_fill(void* data, long bytes, long part, long parts) {
 }"""
 
 
-def touch_kernel_cuda(region: Region, blocks: int) -> Kernel:
-    """The same on a GPU: 16 bytes a thread and step, ``blocks`` blocks of 256 threads."""
+def touch_kernels_cuda(region: Region, units: int) -> list[Kernel]:
+    """The same on a GPU of ``units`` multiprocessors: 16 bytes a thread and step, reads beside writes.
+
+    Several, because what is fastest depends on the size: one step a thread, or few blocks that loop.
+    """
     names = [n for n in region.input_names if _is_read_whole(region, n)]
     reads = [(n, _bytes(s)) for n, s in zip(region.input_names, region.inputs, strict=True) if n in names]
     writes = [(n, _bytes(s)) for n, s in zip(region.output_names, region.outputs, strict=True)]
@@ -87,40 +90,52 @@ def touch_kernel_cuda(region: Region, blocks: int) -> Kernel:
     params = ", ".join(
         [*(f"const {n.upper()}_T* {n}" for n, _ in reads), *(f"{n.upper()}_T* {n}" for n, _ in writes)]
     )
-    body = [f"  total ^= kf_read({n}, {size}LL);" for n, size in reads]
-    body += [f"  kf_fill({n}, {size}LL, total);" for n, size in writes]
-    head = ["// forge: target cuda", f"// forge: launch touch grid=({blocks}) block=(256) args=({args})"]
-    source = [*head, _TOUCH_CUDA, f'extern "C" __global__ void touch({params}) {{', "  unsigned total = 0;"]
-    text = "\n".join([*source, *body, "}", ""])
-    return Kernel(text, region.hash, "cuda", proposer="judge", strategy="touch")
+    most = max((size for _, size in (*reads, *writes)), default=16)
+    body = [f"    total ^= kf_read({n}, {size}LL, i);" for n, size in reads]
+    body += [f"    kf_write({n}, {size}LL, i, total);" for n, size in writes]
+    kernels = []
+    for block, blocks in (
+        (256, -(-most // 4096)),
+        (512, -(-most // 8192)),
+        (256, 8 * units),
+        (512, 4 * units),
+    ):
+        text = "\n".join(
+            [
+                "// forge: target cuda",
+                f"// forge: launch touch grid=({max(1, blocks)}) block=({block}) args=({args})",
+                _TOUCH_CUDA,
+                f'extern "C" __global__ void __launch_bounds__({block}) touch({params}) {{',
+                "#pragma unroll 4",
+                f"  for (int64_t i = kf::thread_index(); i < {-(-most // 16)}LL; i += kf::thread_count()) {{",
+                "    unsigned total = 0;",
+                *body,
+                "  }",
+                "}",
+                "",
+            ]
+        )
+        kernels.append(Kernel(text, region.hash, "cuda", proposer="judge", strategy="touch"))
+    return kernels
 
 
 _TOUCH_CUDA: Final = """
 struct alignas(16) Sixteen { unsigned at[4]; };
-// Whole 16-byte pieces of what lies at an address that need not be a multiple of 16.
-__device__ inline long long kf_pieces(const void* data, long long bytes) {
-  return (bytes - (16 - ((unsigned long long)data & 15)) % 16) / 16;
+// The i-th whole 16-byte piece of what lies at an address that need not be a multiple of 16.
+template <class T> __device__ inline T* kf_piece(T* data, long long bytes, long long i) {
+  const unsigned long long start = ((unsigned long long)data + 15) / 16 * 16;
+  const unsigned long long end = (unsigned long long)data + bytes;
+  return start + 16 * (i + 1) <= end ? (T*)(start + 16 * i) : nullptr;
 }
-template <class T> __device__ inline T* kf_start(T* data) {
-  return (T*)(((unsigned long long)data + 15) / 16 * 16);
+__device__ inline unsigned kf_read(const void* data, long long bytes, long long i) {
+  const char* at = kf_piece((const char*)data, bytes, i);
+  if (at == nullptr) return 0;
+  const Sixteen piece = *(const Sixteen*)at;
+  return piece.at[0] ^ piece.at[1] ^ piece.at[2] ^ piece.at[3];
 }
-__device__ inline unsigned kf_read(const void* data, long long bytes) {
-  const Sixteen* from = (const Sixteen*)kf_start((const char*)data);
-  const long long count = kf_pieces(data, bytes);
-  unsigned total = 0;
-#pragma unroll 4
-  for (long long i = kf::thread_index(); i < count; i += kf::thread_count()) {
-    const Sixteen piece = from[i];
-    total ^= piece.at[0] ^ piece.at[1] ^ piece.at[2] ^ piece.at[3];
-  }
-  return total;
-}
-__device__ inline void kf_fill(void* data, long long bytes, unsigned total) {
-  Sixteen* to = (Sixteen*)kf_start((char*)data);
-  const long long count = kf_pieces(data, bytes);
-#pragma unroll 4
-  for (long long i = kf::thread_index(); i < count; i += kf::thread_count())
-    to[i] = Sixteen{total, total, total, total};
+__device__ inline void kf_write(void* data, long long bytes, long long i, unsigned total) {
+  char* at = kf_piece((char*)data, bytes, i);
+  if (at != nullptr) *(Sixteen*)at = Sixteen{total, total, total, total};
 }"""
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..kernels.execution import compile_region
 from ..kernels.region import Region
@@ -21,18 +21,24 @@ class Compiled:
     ``problem`` non-empty: compiling it ahead failed or took too long, so it is not tried again here.
     """
 
-    def __init__(self, region: Region, inputs: Sequence[Tensor], problem: str = "") -> None:
+    def __init__(
+        self,
+        region: Region,
+        inputs: Sequence[Tensor],
+        problem: str = "",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
         self.function: Implementation | None = None
         self.kernels = 0
         self.reason = problem
         begin = time.perf_counter()
         if not problem:
-            self._compile(region, inputs)
+            self._compile(region, inputs, options or {})
         self.seconds = time.perf_counter() - begin
 
-    def _compile(self, region: Region, inputs: Sequence[Tensor]) -> None:
+    def _compile(self, region: Region, inputs: Sequence[Tensor], options: Mapping[str, Any]) -> None:
         try:
-            function, kernels = compile_with_inductor(region, inputs)
+            function, kernels = compile_with_inductor(region, inputs, options)
         except Exception as error:  # noqa: BLE001 - inductor raises anything; stock is then eager
             self.reason = failure(error)
             return
@@ -43,11 +49,14 @@ class Compiled:
             self.reason = "torch.compile generated no kernel for this region"
 
 
-def compile_with_inductor(region: Region, inputs: Sequence[Tensor]) -> tuple[Implementation, int]:
+def compile_with_inductor(
+    region: Region, inputs: Sequence[Tensor], options: Mapping[str, Any] | None = None
+) -> tuple[Implementation, int]:
     """(function, number of kernels inductor generated, also when they came from its cache).
 
-    Called below Dynamo: its guards cost 12 µs a call (measured) that a whole compiled model does not pay
-    per region, and stock must not look slower than it is. Raises whatever inductor raises.
+    ``options`` are inductor's. Called below Dynamo: its guards cost 12 µs a call (measured) that a whole
+    compiled model does not pay per region, and stock must not look slower than it is. Raises whatever
+    inductor raises.
     """
     import torch
     from torch._inductor import metrics
@@ -56,7 +65,7 @@ def compile_with_inductor(region: Region, inputs: Sequence[Tensor]) -> tuple[Imp
     metrics.reset()
     with torch.no_grad():
         graph = make_fx(compile_region(region))(*inputs)
-        function = torch._inductor.compile(graph, list(inputs))
+        function = torch._inductor.compile(graph, list(inputs), options=dict(options or {}))
         function(*inputs)
     return function, metrics.generated_kernel_count
 
