@@ -8,6 +8,7 @@ SHORT = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 FUNCTIONS = (
     "softmax", "layer_norm", "group_norm", "rms_norm", "gelu", "silu", "sum", "mean", "var", "logsumexp",
 )  # fmt: skip
+GROUPS = 2
 WIDTHS = (1, 7, 32, 33, 255, 256, 1000, 4097, 32768, 131072)
 
 
@@ -28,7 +29,7 @@ def row_region(function: str, width: int, dtype: str = "float32") -> Region:
             wide += f", in1: {d}[{width}], in2: {d}[{width}]"
             body = [f"t0 = aten.native_layer_norm.default(in0, [{width}], in1, in2, 1e-05) : ({x}, _, _)"]
         case "group_norm":
-            groups = 4
+            groups = GROUPS
             shape = f"{d}[2,{groups * 2},{max(1, width // 2)}]"
             wide = f"in0: {shape}, in1: {d}[{groups * 2}], in2: {d}[{groups * 2}]"
             size = max(1, width // 2)
