@@ -408,10 +408,29 @@ struct Moments {
   }
 };
 
-// Partial results of PARTS blocks, put together by every warp for itself and alike.
+// One block has put its partial results of a row where others can see them.
+KF_DEVICE void arrive(int* arrived) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicAdd(arrived, 1);
+  }
+}
+
+// Wait until all ``parts`` blocks of a row have arrived; all of them must be on the device at once.
+KF_DEVICE void await(const int* arrived, int parts) {
+  if (threadIdx.x == 0) {
+    int seen = 0;
+    while (seen < parts) asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
+  }
+  __syncthreads();
+}
+
+// Partial results of PARTS blocks, put together by every warp for itself and alike. They are read from
+// L2: a line of L1 may be older than what other blocks have written meanwhile.
 template <int PARTS> KF_DEVICE float meet_sums(const float* parts) {
   float total = 0;
-  for (int k = threadIdx.x % 32; k < PARTS; k += 32) total += parts[k];
+  for (int k = threadIdx.x % 32; k < PARTS; k += 32) total += __ldcg(parts + k);
 #pragma unroll
   for (int step = 16; step; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
   return total;
@@ -419,7 +438,7 @@ template <int PARTS> KF_DEVICE float meet_sums(const float* parts) {
 
 template <int PARTS> KF_DEVICE float meet_moments(const float* means, const float* spreads, const float* counts) {
   Moments all;
-  for (int k = threadIdx.x % 32; k < PARTS; k += 32) all.merge(means[k], spreads[k], counts[k]);
+  for (int k = threadIdx.x % 32; k < PARTS; k += 32) all.merge(__ldcg(means + k), __ldcg(spreads + k), __ldcg(counts + k));
   all.meet_warp();
   return __shfl_sync(0xffffffffu, all.spread, 0);
 }

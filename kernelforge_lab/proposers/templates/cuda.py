@@ -18,6 +18,7 @@ from .c_lines import Lines
 from .c_reduce import Accumulator
 from .cuda_access import Access, common_vector, decode, index_type
 from .cuda_cluster import ClusterRows
+from .cuda_relay import RelayRows
 from .cuda_rows import SplitRows, TeamRows
 from .index import Var
 from .lowering import Unsupported
@@ -56,6 +57,8 @@ class CudaPrinter:
                 self._columns(nest)
             elif nest.split and self.strategy.cluster:
                 ClusterRows(self, nest).print()
+            elif nest.split and self.strategy.relay:
+                RelayRows(self, nest).print()
             elif nest.split:
                 SplitRows(self, nest).print()
             else:

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...kernels.spec import itemsize_bytes
 from .c_lines import Lines
-from .c_reduce import Accumulator
 from .cuda_access import Access, Kept, Place, Vector, common_vector, decode, flat_address
-from .cuda_rows import extent_of, float_sums, with_moments
+from .cuda_rows import extent_of, float_sums, is_spread, sweep
 from .lowering import Unsupported
 from .plan import Nest, Pass
-from .tensor import Reduce
 
 if TYPE_CHECKING:
     from .cuda import CudaPrinter
@@ -66,13 +64,15 @@ class ClusterRows:
             kind = f"kf::Vec<{printer.element_types()[buffer]}, {vec}>"
             lines.add(f"auto {name} = reinterpret_cast<{kind}*>(kf_shared + {offset});")
             offset += f" + cap * {itemsize_bytes(printer.dtypes[buffer])}"
-        slots = sum(3 if self._is_spread(p, r) else 1 for p in self._sweeps for r in p.finished)
+        slots = sum(3 if is_spread(p, r) else 1 for p in self._sweeps for r in p.finished)
         lines.add(f"__shared__ float meet[{max(slots, 1)}];")
         lines.add(f"const {index} start = part * chunk, end = kf::min<{index}>(start + chunk, {extent});")
         for number, made in enumerate(nest.passes):
             if made in self._sweeps:
                 names = {p: kept[k] for p, k in self._keys(made, vector).items() if k in kept}
-                self._sweep(made, vector, block, Kept(names, writes=number == 0))
+                last = made is self._sweeps[-1]
+                keep = Kept(names, writes=number == 0)
+                sweep(printer, lines, made, ("start", "end", block, vector), last=last, kept=keep)
                 self._meet(made, parts, block)
             else:
                 access = Access(printer, made.segments[0])
@@ -104,34 +104,6 @@ class ClusterRows:
             raise Unsupported("no load of the first sweep is needed again")
         return {key: f"raw{k}" for k, key in enumerate(again)}
 
-    def _sweep(self, made: Pass, vector: Vector, block: str, kept: Kept) -> None:
-        lines, printer, vec = self._lines, self._printer, vector.text
-        (segment,) = made.segments
-        found = {r: Accumulator(r, printer.plan.row_names[r]) for r in made.finished}
-        spreads = {a.reduce for a in segment.accumulates if a.moments}
-        for acc in found.values():
-            lines.add(
-                f"kf::Moments {acc.name}_moments;" if acc.reduce in spreads else f"float {acc.name}_part = 0;"
-            )
-        lines.add("#pragma unroll 4")
-        step = f"{block} * {vec}"
-        with lines.block(f"for ({printer.index} j = start + threadIdx.x * {vec}; j < end; j += {step})"):
-            lines.add("const int local = j - start;")
-            for reduce in spreads:
-                lines.add(f"float {found[reduce].name}_values[{vec}];")
-            Access(printer, segment).elements(
-                lines,
-                segment,
-                ("j", vector),
-                {},
-                {},
-                accumulators=with_moments(found, spreads, vec),
-                last=made is self._sweeps[-1],
-                kept=kept,
-            )
-            for reduce in spreads:
-                lines.add(f"{found[reduce].name}_moments.add({found[reduce].name}_values);")
-
     def _meet(self, made: Pass, parts: str, block: str) -> None:
         """The sweep's reductions over all blocks of the cluster, in every thread."""
         lines = self._lines
@@ -141,7 +113,7 @@ class ClusterRows:
         ask: list[str] = []
         for reduce, name in names.items():
             slot = f"meet + {self._slots}"
-            if self._is_spread(made, reduce):
+            if is_spread(made, reduce):
                 lines.add(f"{name}_moments.meet<{block}>();")
                 with lines.block("if (threadIdx.x == 0)"):
                     for k, what in enumerate(("mean", "spread", "count")):
@@ -154,7 +126,3 @@ class ClusterRows:
                 ask.append(f"const float {name} = kf::cluster_sum<{parts}>({slot});")
                 self._slots += 1
         lines.add("kf::cluster_sync();", *ask)
-
-    @staticmethod
-    def _is_spread(made: Pass, reduce: Reduce) -> bool:
-        return any(a.moments and a.reduce is reduce for a in made.segments[0].accumulates)

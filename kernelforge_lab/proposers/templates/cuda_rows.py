@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .c_lines import Lines
 from .c_reduce import Accumulator
-from .cuda_access import Access, Place, Vector, common_vector, decode, flat_address
+from .cuda_access import Access, Kept, Place, Vector, common_vector, decode, flat_address
 from .lowering import Unsupported
 from .plan import Nest, Pass, Segment
 from .tensor import Reduce
@@ -219,60 +219,95 @@ class SplitRows:
         lines.add(f"const {index} row = {order} / {parts}, part = {order} % {parts};")
         decode(lines, nest.rows, "row", index)
         self._earlier(lines, parts)
-        found = {r: Accumulator(r, printer.plan.row_names[r]) for r in made.finished}
-        spreads = {a.reduce for a in segment.accumulates if a.moments}
-        for acc in found.values():
-            lines.add(
-                f"kf::Moments {acc.name}_moments;" if acc.reduce in spreads else f"float {acc.name}_part = 0;"
-            )
         lines.add(
             f"constexpr {index} chunk = (({extent} + {parts} - 1) / {parts} + {vec} - 1) / {vec} * {vec};"
         )
         lines.add(f"const {index} end = kf::min<{index}>((part + 1) * chunk, {extent});")
-        lines.add("#pragma unroll 4")
-        with lines.block(
-            f"for ({index} j = part * chunk + threadIdx.x * {vec}; j < end; j += {block} * {vec})"
-        ):
-            for reduce in spreads:
-                lines.add(f"float {found[reduce].name}_values[{vec}];")
-            access.elements(
-                lines,
-                segment,
-                ("j", vector),
-                {},
-                {},
-                accumulators=with_moments(found, spreads, vec),
-                last=number + 1 == len(nest.passes),
-            )
-            for reduce in spreads:
-                lines.add(f"{found[reduce].name}_moments.add({found[reduce].name}_values);")
-        for acc in found.values():
-            size = f"{nest.row_count} * {parts}"
-            printer.workspaces[f"{acc.name}_parts"] = ("float32", size)
-            if acc.reduce in spreads:
-                printer.workspaces[f"{acc.name}_means"] = ("float32", size)
-                printer.workspaces[f"{acc.name}_counts"] = ("float32", size)
-                lines.add(f"{acc.name}_moments.meet<{block}>();")
-                with lines.block("if (threadIdx.x == 0)"):
-                    lines.add(f"{acc.name}_means[row * {parts} + part] = {acc.name}_moments.mean;")
-                    lines.add(f"{acc.name}_parts[row * {parts} + part] = {acc.name}_moments.spread;")
-                    lines.add(f"{acc.name}_counts[row * {parts} + part] = {acc.name}_moments.count;")
-            else:
-                lines.add(f"const float {acc.name} = kf::team_reduce<{block}>({acc.name}_part, kf::Sum());")
-                lines.add(f"if (threadIdx.x == 0) {acc.name}_parts[row * {parts} + part] = {acc.name};")
-            self._done.append((acc.reduce, acc.reduce in spreads))
+        sweep(
+            printer,
+            lines,
+            made,
+            ("part * chunk", "end", block, vector),
+            last=number + 1 == len(nest.passes),
+        )
+        for reduce in made.finished:
+            leave(printer, lines, made, reduce, block, f"row * {parts} + part", f"{nest.row_count} * {parts}")
+            self._done.append((reduce, is_spread(made, reduce)))
         printer.kernel(lines, f"{nest.row_count} * {parts}", block, block)
 
     def _earlier(self, lines: Lines, parts: str) -> None:
         """Values of the passes before, put together again by every warp for itself."""
-        for reduce, is_spread in self._done:
-            name = self._printer.plan.row_names[reduce]
-            at = f"row * {parts}"
-            if is_spread:
-                places = ", ".join(f"{name}_{what} + {at}" for what in ("means", "parts", "counts"))
-                lines.add(f"const float {name} = kf::meet_moments<{parts}>({places});")
-            else:
-                lines.add(f"const float {name} = kf::meet_sums<{parts}>({name}_parts + {at});")
+        for reduce, spread in self._done:
+            lines.add(meet(self._printer.plan.row_names[reduce], spread, parts, f"row * {parts}"))
+
+
+def is_spread(made: Pass, reduce: Reduce) -> bool:
+    return any(a.moments and a.reduce is reduce for a in made.segments[0].accumulates)
+
+
+def sweep(
+    printer: CudaPrinter,
+    lines: Lines,
+    made: Pass,
+    walk: tuple[str, str, str, Vector],
+    *,
+    last: bool,
+    kept: Kept | None = None,
+) -> None:
+    """One block's walk (from, to, threads, vector) over its share of a row, folding and storing."""
+    start, end, block, vector = walk
+    (segment,) = made.segments
+    vec = vector.text
+    found = {r: Accumulator(r, printer.plan.row_names[r]) for r in made.finished}
+    spreads = [a.reduce for a in segment.accumulates if a.moments]
+    for acc in found.values():
+        moments = acc.reduce in spreads
+        lines.add(f"kf::Moments {acc.name}_moments;" if moments else f"float {acc.name}_part = 0;")
+    lines.add("#pragma unroll 4")
+    head = f"for ({printer.index} j = {start} + threadIdx.x * {vec}; j < {end}; j += {block} * {vec})"
+    with lines.block(head):
+        if kept is not None:
+            lines.add(f"const int local = j - {start};")
+        for reduce in spreads:
+            lines.add(f"float {found[reduce].name}_values[{vec}];")
+        Access(printer, segment).elements(
+            lines,
+            segment,
+            ("j", vector),
+            {},
+            {},
+            accumulators=with_moments(found, set(spreads), vec),
+            last=last,
+            kept=kept,
+        )
+        for reduce in spreads:
+            lines.add(f"{found[reduce].name}_moments.add({found[reduce].name}_values);")
+
+
+def leave(
+    printer: CudaPrinter, lines: Lines, made: Pass, reduce: Reduce, block: str, at: str, size: str
+) -> None:
+    """Put a block's partial result of a reduction into its workspace."""
+    name = printer.plan.row_names[reduce]
+    printer.workspaces[f"{name}_parts"] = ("float32", size)
+    if not is_spread(made, reduce):
+        lines.add(f"const float {name}_block = kf::team_reduce<{block}>({name}_part, kf::Sum());")
+        lines.add(f"if (threadIdx.x == 0) {name}_parts[{at}] = {name}_block;")
+        return
+    printer.workspaces[f"{name}_means"] = ("float32", size)
+    printer.workspaces[f"{name}_counts"] = ("float32", size)
+    lines.add(f"{name}_moments.meet<{block}>();")
+    with lines.block("if (threadIdx.x == 0)"):
+        for where, what in (("means", "mean"), ("parts", "spread"), ("counts", "count")):
+            lines.add(f"{name}_{where}[{at}] = {name}_moments.{what};")
+
+
+def meet(name: str, spread: bool, parts: str, at: str) -> str:
+    """The row's value from all blocks' partial results."""
+    if not spread:
+        return f"const float {name} = kf::meet_sums<{parts}>({name}_parts + {at});"
+    places = ", ".join(f"{name}_{what} + {at}" for what in ("means", "parts", "counts"))
+    return f"const float {name} = kf::meet_moments<{parts}>({places});"
 
 
 class _Spread(Accumulator):

@@ -22,6 +22,7 @@ class Strategy:
     threads share one row instead of taking rows each. ``tile``: block transposing loops. ``moments``:
     mean and variance in one sweep. ``stream``: results, and inputs that are read for the last time,
     leave the caches first. ``cluster``: the blocks of a row form a cluster that keeps it in shared memory.
+    ``relay``: resident blocks take the statistics of the next rows while finishing the rows before.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Strategy:
     moments: bool = False
     stream: bool = False
     cluster: bool = False
+    relay: bool = False
     target: str = "cpu"
 
 
