@@ -69,7 +69,9 @@ class Arena:
             if slot.size
             else torch.empty(0, dtype=torch_dtype(spec.dtype), device=self.bytes.device)
         )
-        return flat.as_strided(spec.shape, spec.strides, spec.offset) if slot.size else flat.view(spec.shape)
+        # as_strided counts its offset from the start of the storage, which is the whole arena.
+        offset = flat.storage_offset() + spec.offset
+        return flat.as_strided(spec.shape, spec.strides, offset) if slot.size else flat.view(spec.shape)
 
     def write_inputs(self, place: Place, storages: Sequence[torch.Tensor]) -> None:
         """Copy input storages (uint8) into a place."""

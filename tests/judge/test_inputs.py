@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelforge_lab.judge import decoys
+from kernelforge_lab.judge.arena import HostArena
 from kernelforge_lab.judge.inputs import FAMILIES, family, full_stats, make_storages, nudged, view_storage
 from kernelforge_lab.judge.layout import ARMED_PLACES, PAGE_BYTES, plan_layout, storage_bytes
 from kernelforge_lab.judge.oracle import Oracle, check_error
@@ -246,3 +247,21 @@ def test_integer_results_are_exact_except_where_eager_and_oracle_disagree() -> N
     fraction, error = check_error(case, 0, right)
     assert fraction == math.inf
     assert error.at == 3
+
+
+@pytest.mark.parametrize("name", ["add", "transposed_add", "half_sum"])
+def test_a_place_gives_the_data_that_was_written_to_it(name: str) -> None:
+    """Stock is timed on these tensors: each place has its own memory, as the kernel's has."""
+    target = region(name)
+    arena = HostArena(plan_layout(target, (), 1 << 20, 1 << 22))
+    seen = set()
+    for seed, place in enumerate(arena.layout.places):
+        storages = make_storages(target, full_stats(target, ()), family("recorded"), seed)
+        arena.write_inputs(place, storages)
+        for slot, data in zip(place.of_kind("input"), storages, strict=True):
+            tensor = arena.tensor(slot)
+            assert torch.equal(tensor, view_storage(data, slot.spec))
+            assert tensor.data_ptr() == arena.bytes.data_ptr() + slot.pointer
+            seen.add(tensor.data_ptr())
+    assert len(seen) == len(arena.layout.places) * len(target.inputs)
+    arena.close()
