@@ -26,6 +26,7 @@ from .contention import NOTEWORTHY, Contention
 from .ground import ground_of
 from .job import Job, Limits, Stock
 from .layout import place_bytes
+from .screen import screen
 from .timing import fastest
 from .trial import Trial
 from .verdict import Status, Verdict
@@ -62,6 +63,9 @@ class Checker:
     def _judge(self, job: Job) -> Verdict:
         try:
             atomics = parse(job.kernel.source).atomics
+            objection = screen(job.kernel.source, self.target.name)
+            if objection:
+                return Verdict(Status.REJECTED, objection)
             built = self.target.build(job.kernel, job.region)
         except KernelSourceError as error:
             return Verdict(Status.PARSE_ERROR, str(error))

@@ -1,5 +1,6 @@
 // region: add
-// expect: compile_error
+// The judge rejects it unread; the compiler alone does not find its headers.
+// expect: rejected compile_error
 // forge: target cuda
 // forge: launch k grid=(1) block=(32) args=(out0)
 #include <cublas_v2.h>

@@ -1,6 +1,6 @@
 // NaN + x is NaN, a large number + x the same large number: the poison stays as it was.
 // region: add
-// expect: wrong unwritten
+// expect: unwritten
 // forge: target cpu
 // forge: launch k args=(in0, in1, out0)
 void k(const float* x, const float* w, float* y) {

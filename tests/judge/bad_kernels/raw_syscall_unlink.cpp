@@ -1,6 +1,6 @@
-// A system call without a library symbol: only the sandbox sees it.
+// A system call without a library symbol.
 // region: add
-// expect: rejected compile_error
+// expect: rejected
 // forge: target cpu
 // forge: launch k args=(in0, in1, out0)
 static long call(long n, long a, long b, long c) {

@@ -1,5 +1,5 @@
 // region: add
-// expect: wrong nondeterministic
+// expect: wrong
 // forge: target cpu
 // forge: launch k args=(in0, in1, out0)
 static float drift = 0;
