@@ -138,6 +138,34 @@ template <int N, class T> KF_DEVICE void store(T* to, const Vec<T, N>& values) {
   *reinterpret_cast<Vec<T, N>*>(to) = values;
 }
 
+// Floats rounded to 16 bits, two by one instruction.
+template <int N> KF_DEVICE void pack_pairs(Vec<kf_bf16, N>& packed, const float (&values)[N]) {
+#pragma unroll
+  for (int i = 0; i < N / 2; ++i) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
+        : "=r"(reinterpret_cast<unsigned*>(&packed)[i])
+        : "f"(values[2 * i + 1]), "f"(values[2 * i]));
+  }
+}
+template <int N> KF_DEVICE void pack_pairs(Vec<kf_f16, N>& packed, const float (&values)[N]) {
+#pragma unroll
+  for (int i = 0; i < N / 2; ++i) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;"
+        : "=r"(reinterpret_cast<unsigned*>(&packed)[i])
+        : "f"(values[2 * i + 1]), "f"(values[2 * i]));
+  }
+}
+template <int N> KF_DEVICE void store(kf_bf16* to, const float (&values)[N]) {
+  Vec<kf_bf16, N> packed;
+  pack_pairs(packed, values);
+  store(to, packed);
+}
+template <int N> KF_DEVICE void store(kf_f16* to, const float (&values)[N]) {
+  Vec<kf_f16, N> packed;
+  pack_pairs(packed, values);
+  store(to, packed);
+}
+
 // The same for data that is not used again: it leaves the caches first.
 template <int N, class T> KF_DEVICE Vec<T, N> load_once(const T* from) {
   constexpr int bytes = sizeof(T) * N;
@@ -171,6 +199,17 @@ template <int N, class T> KF_DEVICE void store_once(T* to, const Vec<T, N>& valu
   }
 }
 
+template <int N> KF_DEVICE void store_once(kf_bf16* to, const float (&values)[N]) {
+  Vec<kf_bf16, N> packed;
+  pack_pairs(packed, values);
+  store_once(to, packed);
+}
+template <int N> KF_DEVICE void store_once(kf_f16* to, const float (&values)[N]) {
+  Vec<kf_f16, N> packed;
+  pack_pairs(packed, values);
+  store_once(to, packed);
+}
+
 // Global thread index along x, in 64 bits: blockIdx.x * blockDim.x alone wraps at 2^32.
 KF_DEVICE int64_t thread_index() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 KF_DEVICE int64_t thread_count() { return int64_t(gridDim.x) * blockDim.x; }
@@ -178,7 +217,12 @@ KF_DEVICE int64_t thread_count() { return int64_t(gridDim.x) * blockDim.x; }
 KF_DEVICE float exp(float x) { return ::expf(x); }
 KF_DEVICE float log(float x) { return ::logf(x); }
 KF_DEVICE float tanh(float x) { return ::tanhf(x); }
-KF_DEVICE float sigmoid(float x) { return 1.f / (1.f + ::expf(-x)); }
+KF_DEVICE float sigmoid(float x) {
+  // The hardware's reciprocal is good to one unit in the last place; 1 + exp(−x) is never denormal.
+  float value;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(value) : "f"(1.f + ::expf(-x)));
+  return value;
+}
 KF_DEVICE float erf(float x) { return ::erff(x); }
 KF_DEVICE float log1p(float x) { return ::log1pf(x); }
 KF_DEVICE float expm1(float x) { return ::expm1f(x); }
@@ -391,6 +435,13 @@ struct Moments {
       if (threadIdx.x % 32 + step < 32) merge(m, s, n);
     }
   }
+  // Every lane gets what lane 0 has.
+  KF_MEMBER void share() {
+    mean = __shfl_sync(0xffffffffu, mean, 0);
+    spread = __shfl_sync(0xffffffffu, spread, 0);
+    count = __shfl_sync(0xffffffffu, count, 0);
+  }
+  KF_MEMBER float sum() const { return mean * count; }
   // Thread 0 of the block ends with the moments of all its threads.
   template <int BLOCK> KF_MEMBER void meet() {
     __shared__ float each[3][BLOCK / 32];
@@ -436,11 +487,12 @@ template <int PARTS> KF_DEVICE float meet_sums(const float* parts) {
   return total;
 }
 
-template <int PARTS> KF_DEVICE float meet_moments(const float* means, const float* spreads, const float* counts) {
+template <int PARTS> KF_DEVICE Moments meet_moments(const float* means, const float* spreads, const float* counts) {
   Moments all;
   for (int k = threadIdx.x % 32; k < PARTS; k += 32) all.merge(__ldcg(means + k), __ldcg(spreads + k), __ldcg(counts + k));
   all.meet_warp();
-  return __shfl_sync(0xffffffffu, all.spread, 0);
+  all.share();
+  return all;
 }
 
 // Blocks of a cluster (sm_90 and later) work on one row and read each other's shared memory.
@@ -473,12 +525,13 @@ template <int PARTS> KF_DEVICE float cluster_sum(const float* mine) {
 }
 
 // ``mine`` holds mean, spread and count of this block.
-template <int PARTS> KF_DEVICE float cluster_moments(const float* mine) {
+template <int PARTS> KF_DEVICE Moments cluster_moments(const float* mine) {
   Moments all;
   const int lane = threadIdx.x % 32;
   if (lane < PARTS) all.merge(cluster_read(mine, lane), cluster_read(mine + 1, lane), cluster_read(mine + 2, lane));
   all.meet_warp();
-  return __shfl_sync(0xffffffffu, all.spread, 0);
+  all.share();
+  return all;
 }
 
 // The rest of the vocabulary, in single and double precision.

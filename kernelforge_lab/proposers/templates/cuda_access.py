@@ -175,7 +175,9 @@ class Access:
             texts[buffer, address] = f"p{k}[v]"
         puts = dict(targets)
         for k, (buffer, address) in enumerate(wide_stores):
-            lines.add(f"kf::Vec<{types[buffer]}, {vec}> q{k};")
+            narrow = self._printer.dtypes[buffer] in ("bfloat16", "float16")
+            kind = "float q{}[{}]" if narrow else f"kf::Vec<{types[buffer]}, {{1}}> q{{0}}"
+            lines.add(f"{kind.format(k, vec)};")
             puts[buffer, address] = f"q{k}[v]"
         body = Body(lines, segment, self.scope(texts, puts))
         body.lets(0)

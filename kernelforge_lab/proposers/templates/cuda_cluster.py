@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...kernels.spec import itemsize_bytes
 from .c_lines import Lines
 from .cuda_access import Access, Kept, Place, Vector, common_vector, decode, flat_address
-from .cuda_rows import extent_of, float_sums, is_spread, sweep
+from .cuda_rows import extent_of, float_sums, is_implied, is_spread, name_values, sweep
 from .lowering import Unsupported
 from .plan import Nest, Pass
+from .tensor import Reduce
 
 if TYPE_CHECKING:
     from .cuda import CudaPrinter
@@ -109,16 +110,19 @@ class ClusterRows:
         lines = self._lines
         if not made.finished:
             return
-        names = {r: self._printer.plan.row_names[r] for r in made.finished}
+        plan = self._printer.plan
+        spreads: list[tuple[Reduce, str]] = []
         ask: list[str] = []
-        for reduce, name in names.items():
-            slot = f"meet + {self._slots}"
+        for reduce in made.finished:
+            name, slot = plan.row_names[reduce], f"meet + {self._slots}"
+            if is_implied(made, reduce):
+                continue
             if is_spread(made, reduce):
                 lines.add(f"{name}_moments.meet<{block}>();")
                 with lines.block("if (threadIdx.x == 0)"):
                     for k, what in enumerate(("mean", "spread", "count")):
                         lines.add(f"meet[{self._slots + k}] = {name}_moments.{what};")
-                ask.append(f"const float {name} = kf::cluster_moments<{parts}>({slot});")
+                spreads.append((reduce, slot))
                 self._slots += 3
             else:
                 lines.add(f"const float {name}_block = kf::team_reduce<{block}>({name}_part, kf::Sum());")
@@ -126,3 +130,5 @@ class ClusterRows:
                 ask.append(f"const float {name} = kf::cluster_sum<{parts}>({slot});")
                 self._slots += 1
         lines.add("kf::cluster_sync();", *ask)
+        for reduce, slot in spreads:
+            name_values(self._printer, lines, reduce, f"kf::cluster_moments<{parts}>({slot})")

@@ -190,7 +190,7 @@ class SplitRows:
         self._printer = printer
         self._nest = nest
         self._longest = max(extent_of(s) for p in nest.passes for s in p.segments)
-        self._done: list[tuple[Reduce, bool]] = []
+        self._done: list[Pass] = []
 
     def print(self) -> None:
         for number, made in enumerate(self._nest.passes):
@@ -231,18 +231,25 @@ class SplitRows:
             last=number + 1 == len(nest.passes),
         )
         for reduce in made.finished:
-            leave(printer, lines, made, reduce, block, f"row * {parts} + part", f"{nest.row_count} * {parts}")
-            self._done.append((reduce, is_spread(made, reduce)))
+            leave(
+                printer, lines, made, reduce, (block, f"row * {parts} + part", f"{nest.row_count} * {parts}")
+            )
+        self._done.append(made)
         printer.kernel(lines, f"{nest.row_count} * {parts}", block, block)
 
     def _earlier(self, lines: Lines, parts: str) -> None:
         """Values of the passes before, put together again by every warp for itself."""
-        for reduce, spread in self._done:
-            lines.add(meet(self._printer.plan.row_names[reduce], spread, parts, f"row * {parts}"))
+        for made in self._done:
+            meet(self._printer, lines, made, parts, f"row * {parts}")
 
 
 def is_spread(made: Pass, reduce: Reduce) -> bool:
     return any(a.moments and a.reduce is reduce for a in made.segments[0].accumulates)
+
+
+def is_implied(made: Pass, reduce: Reduce) -> bool:
+    """A sum whose moments are taken in the same sweep."""
+    return any(a.moments and a.reduce.spread_of is reduce for a in made.segments[0].accumulates)
 
 
 def sweep(
@@ -260,9 +267,12 @@ def sweep(
     vec = vector.text
     found = {r: Accumulator(r, printer.plan.row_names[r]) for r in made.finished}
     spreads = [a.reduce for a in segment.accumulates if a.moments]
+    implied = {r.spread_of for r in spreads}
     for acc in found.values():
-        moments = acc.reduce in spreads
-        lines.add(f"kf::Moments {acc.name}_moments;" if moments else f"float {acc.name}_part = 0;")
+        if acc.reduce in spreads:
+            lines.add(f"kf::Moments {acc.name}_moments;")
+        elif acc.reduce not in implied:
+            lines.add(f"float {acc.name}_part = 0;")
     lines.add("#pragma unroll 4")
     head = f"for ({printer.index} j = {start} + threadIdx.x * {vec}; j < {end}; j += {block} * {vec})"
     with lines.block(head):
@@ -285,10 +295,13 @@ def sweep(
 
 
 def leave(
-    printer: CudaPrinter, lines: Lines, made: Pass, reduce: Reduce, block: str, at: str, size: str
+    printer: CudaPrinter, lines: Lines, made: Pass, reduce: Reduce, where: tuple[str, str, str]
 ) -> None:
-    """Put a block's partial result of a reduction into its workspace."""
+    """Put a block's partial result of a reduction into its workspace: (threads, place, size) of it."""
+    block, at, size = where
     name = printer.plan.row_names[reduce]
+    if is_implied(made, reduce):
+        return
     printer.workspaces[f"{name}_parts"] = ("float32", size)
     if not is_spread(made, reduce):
         lines.add(f"const float {name}_block = kf::team_reduce<{block}>({name}_part, kf::Sum());")
@@ -298,23 +311,44 @@ def leave(
     printer.workspaces[f"{name}_counts"] = ("float32", size)
     lines.add(f"{name}_moments.meet<{block}>();")
     with lines.block("if (threadIdx.x == 0)"):
-        for where, what in (("means", "mean"), ("parts", "spread"), ("counts", "count")):
-            lines.add(f"{name}_{where}[{at}] = {name}_moments.{what};")
+        for kind, what in (("means", "mean"), ("parts", "spread"), ("counts", "count")):
+            lines.add(f"{name}_{kind}[{at}] = {name}_moments.{what};")
 
 
-def meet(name: str, spread: bool, parts: str, at: str) -> str:
-    """The row's value from all blocks' partial results."""
-    if not spread:
-        return f"const float {name} = kf::meet_sums<{parts}>({name}_parts + {at});"
-    places = ", ".join(f"{name}_{what} + {at}" for what in ("means", "parts", "counts"))
-    return f"const float {name} = kf::meet_moments<{parts}>({places});"
+def meet(printer: CudaPrinter, lines: Lines, made: Pass, parts: str, at: str) -> None:
+    """The values of a sweep's reductions from all blocks' partial results."""
+    for reduce in made.finished:
+        name = printer.plan.row_names[reduce]
+        if is_spread(made, reduce):
+            places = ", ".join(f"{name}_{what} + {at}" for what in ("means", "parts", "counts"))
+            name_values(printer, lines, reduce, f"kf::meet_moments<{parts}>({places})")
+        elif not is_implied(made, reduce):
+            lines.add(f"const float {name} = kf::meet_sums<{parts}>({name}_parts + {at});")
+
+
+def name_values(printer: CudaPrinter, lines: Lines, spread: Reduce, moments: str) -> None:
+    """Spread and sum from moments, under the names the formulas use."""
+    name = printer.plan.row_names[spread]
+    assert spread.spread_of is not None
+    lines.add(
+        f"const kf::Moments {name}_all = {moments};",
+        f"const float {name} = {name}_all.spread;",
+        f"const float {printer.plan.row_names[spread.spread_of]} = {name}_all.sum();",
+    )
 
 
 class _Spread(Accumulator):
-    """Collects a vector of values; the moments take them at once."""
+    """Collects a vector of values; the moments take them at once, and their sum with them."""
 
     def fold(self, value: str, place: str, at: str = "") -> list[str]:  # noqa: ARG002
         return [f"{self.name}_values[v] = {value};"]
+
+
+class _Implied(Accumulator):
+    """A sum that moments already hold."""
+
+    def fold(self, value: str, place: str, at: str = "") -> list[str]:  # noqa: ARG002
+        return []
 
 
 def with_moments(
@@ -322,7 +356,11 @@ def with_moments(
 ) -> dict[Reduce, Accumulator]:
     if spreads and vec == "1":
         raise Unsupported("moments are taken of whole vectors")
-    return {r: _Spread(r, a.name) if r in spreads else a for r, a in found.items()}
+    implied = {r.spread_of for r in spreads}
+    return {
+        r: _Spread(r, a.name) if r in spreads else _Implied(r, a.name) if r in implied else a
+        for r, a in found.items()
+    }
 
 
 def _part_counts(rows: int, longest: int) -> list[int]:

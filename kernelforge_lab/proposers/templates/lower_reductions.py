@@ -67,14 +67,20 @@ def variance(
     return _map("div", total, freedom, shape=total.shape, dtype=dtype), middle
 
 
-def _normalise(source: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """((x − mean) · rstd, mean, rstd) over ``dims``, in the compute type."""
+def _centre(source: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """(x − mean, mean, rstd) over ``dims``, in the compute type."""
     dtype = _wide(source.dtype)
     var, middle = variance(source, dims, dtype)
     shifted = _map("add", var, eps, shape=var.shape, dtype=dtype)
     rstd = _map("rsqrt", shifted, shape=var.shape, dtype=dtype)
     gap = _map("sub", as_dtype(source, dtype), middle, shape=source.shape, dtype=dtype)
-    return _map("mul", gap, rstd, shape=source.shape, dtype=dtype), middle, rstd
+    return gap, middle, rstd
+
+
+def _normalise(source: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """((x − mean) · rstd, mean, rstd) over ``dims``."""
+    gap, middle, rstd = _centre(source, dims, eps)
+    return _map("mul", gap, rstd, shape=gap.shape, dtype=gap.dtype), middle, rstd
 
 
 def _affine(value: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -278,13 +284,17 @@ def _group_norm(call: Call) -> Value:
     batch, channels, *space = source.shape
     width = channels // groups
     grouped = reshape(source, (batch, groups, width, *space))
-    value, middle, rstd = _normalise(grouped, tuple(range(2, len(grouped.shape))), eps)
-    value = reshape(value, source.shape)
-    per_channel = (channels, *([1] * len(space)))
+    gap, middle, rstd = _centre(grouped, tuple(range(2, len(grouped.shape))), eps)
+    per_channel = (1, groups, width, *([1] * len(space)))
     weight, bias = (
         None if t is None else reshape(t, per_channel) for t in (call.optional(1), call.optional(2))
     )
-    return _with_dtypes(call, (_affine(value, weight, bias), middle, rstd))
+    # One factor per channel: what does not change along the pixels is computed outside of them.
+    scale = rstd
+    if weight is not None:
+        scale = _map("mul", rstd, weight, shape=(batch, *per_channel[1:]), dtype=rstd.dtype)
+    value = _map("mul", gap, scale, shape=grouped.shape, dtype=gap.dtype)
+    return _with_dtypes(call, (reshape(_affine(value, None, bias), source.shape), middle, rstd))
 
 
 @lowers("_native_batch_norm_legit_no_training", "native_batch_norm")
