@@ -2,7 +2,7 @@
 //
 // The float functions are branch-free, so that a loop with `#pragma omp simd` around them becomes
 // vector code without -ffast-math; they keep NaN and infinities. Errors are below 2 units in the last
-// place against double over the whole range (tests/targets/test_prelude.py measures them).
+// place (3 for those made of others) over the whole range: tests/proposers/test_prelude.py measures them.
 #pragma once
 
 #include <algorithm>
