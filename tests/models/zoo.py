@@ -39,9 +39,7 @@ def qwen3_5() -> Workload:
 def gpt2() -> Workload:
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    config = GPT2Config(
-        n_layer=2, n_embd=64, n_head=4, vocab_size=1000, bos_token_id=0, eos_token_id=0
-    )
+    config = GPT2Config(n_layer=2, n_embd=64, n_head=4, vocab_size=1000, bos_token_id=0, eos_token_id=0)
     return GPT2LMHeadModel(config).eval(), (), {"input_ids": _ids(), "use_cache": False}
 
 
