@@ -15,8 +15,8 @@ def quickstart() -> str:
     data = json.loads((RESULTS / "quickstart.json").read_text())
     step = data["step"]
     return (
-        "The quickstart: a bf16 Gemma 4 at laptop size (`transformers`, random weights, 128 tokens) on two cores,\n"
-        f"end to end against {step['stock']}, outputs equal within the bound: **{step['speedup']:.2f}×** "
+        "The quickstart: a bf16 Gemma 4 at laptop size (`transformers`, random weights, 128 tokens) on two\n"
+        f"cores, end to end against {step['stock']}, outputs equal in bound: **{step['speedup']:.2f}×** "
         f"({step['low']:.2f}–{step['high']:.2f}) of a ceiling of\n{data['ceiling']:.2f}×, found in "
         f"{data['seconds']:.0f} s (`python benchmarks/quickstart.py`)."
     )
