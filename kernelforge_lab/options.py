@@ -12,6 +12,8 @@ from .exc import ProblemError
 from .kernels.region import Region
 
 TARGETS: Final = ("cpu", "cuda")
+# Stands for the target of the device that the inputs are on.
+AUTO: Final = "auto"
 LEVELS: Final = ("region", "op")
 
 # What a person can lose by setting up an LLM and forgetting about it, per run.
@@ -22,7 +24,7 @@ _LLM_USD: Final = 1.0
 class Options:
     """Options of ``forge()`` and ``%%forge``; raises ProblemError naming the argument and what it allows.
 
-    target      what kernels are compiled for: ``cpu`` or ``cuda``
+    target      what kernels are compiled for: ``cpu``, ``cuda``, or ``auto`` (where the inputs are)
     level       ``region`` (fusible subgraphs) or ``op`` (each ATen op alone)
     trials      kernels judged at most
     minutes     wall-clock cap of search and final measurement together
@@ -36,7 +38,7 @@ class Options:
     title       the name people see; default the model's class
     """
 
-    target: str = "cpu"
+    target: str = AUTO
     level: str = "region"
     trials: int = 60
     minutes: float = 5.0
@@ -50,7 +52,7 @@ class Options:
     title: str = ""
 
     def __post_init__(self) -> None:
-        _one_of("target", self.target, TARGETS)
+        _one_of("target", self.target, (AUTO, *TARGETS))
         _one_of("level", self.level, LEVELS)
         _whole("trials", self.trials, least=0)
         _whole("seed", self.seed, least=0)

@@ -28,6 +28,18 @@ class Problem:
     model: nn.Module
     args: tuple[Any, ...]
 
+    def on(self, device: str) -> Problem:
+        """The same call with model and inputs moved to a torch device. Raises ProblemError."""
+        try:
+            moved = tuple(arg.to(device) if hasattr(arg, "to") else arg for arg in self.args)
+            return Problem(self.title, self.model.to(device), moved)
+        except (RuntimeError, AssertionError) as error:  # no GPU, a torch without CUDA, too little memory
+            words = str(error).strip().split("\n")[0].rstrip(".")
+            raise ProblemError(
+                f"{self.title} cannot be moved to {device}: {words}.",
+                "kernelforge doctor says what is missing.",
+            ) from error
+
 
 def is_problem(names: Mapping[str, Any]) -> bool:
     """Whether ``names`` (a module's, or a notebook cell's) follow the contract."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,12 @@ def _capture(*args: Any, **kwargs: Any) -> Workload:
     from .capture import capture
 
     return capture(*args, **kwargs)
+
+
+def _target(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    from .capture.devices import target_of
+
+    return target_of(function, args, kwargs)
 
 
 def _judge(options: Options) -> Judge:
@@ -48,10 +54,14 @@ def _device(options: Options) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Rooms:
-    """Capture, judge, proposers, deployment and the device (its name and threads). Tests put fakes here."""
+    """Capture, judge, proposers, deployment and the device (its name and threads). Tests put fakes here.
+
+    ``target`` says where a call runs when the options leave that open.
+    """
 
     capture: Callable[..., Workload] = _capture
     judge: Callable[[Options], Judge] = _judge
     proposers: Callable[[Options], list[Proposer]] = _proposers
     apply: Callable[..., Forged] = _apply
     device: Callable[[Options], tuple[str, int]] = _device
+    target: Callable[..., str] = _target

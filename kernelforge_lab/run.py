@@ -6,6 +6,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from .exc import ForgeError, ProblemError, StoreError
 from .export import export
 from .history import History, NodeRecord
 from .log import EventLog
-from .options import Options, matching
+from .options import AUTO, Options, matching
 from .proposers.human import HumanProposer, Submission
 from .rooms import Rooms
 from .search.agent import Agent, Proven
@@ -83,6 +84,9 @@ class Run(Steering, Conversation):
         self.log.emit(RunState("starting", "capturing the model"))
         try:
             rooms = self._rooms
+            if self.options.target == AUTO:
+                chosen = rooms.target(function, args, kwargs)
+                self.options = replace(self.options, target=chosen)
             options = self.options
             proposers = rooms.proposers(options)
             workload = rooms.capture(function, args, kwargs, target=options.target, level=options.level)

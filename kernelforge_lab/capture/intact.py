@@ -63,7 +63,7 @@ def untouched(function: Callable[..., Any]) -> Iterator[None]:
     state = [(m, dict(m.__dict__), dict(m._buffers), dict(m._parameters)) for m in modules]
     python, numpy = random.getstate(), sys.modules.get("numpy")
     numbers = numpy.random.get_state() if numpy is not None else None
-    with torch.random.fork_rng(devices=None if torch.cuda.is_available() else []):
+    with own_rng():
         try:
             yield
         finally:
@@ -78,6 +78,14 @@ def untouched(function: Callable[..., Any]) -> Iterator[None]:
             random.setstate(python)
             if numpy is not None:
                 numpy.random.set_state(numbers)
+
+
+@contextlib.contextmanager
+def own_rng() -> Iterator[None]:
+    """Torch's random numbers, on the host and on every GPU in use, are afterwards what they were."""
+    gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    with torch.random.fork_rng(devices=list(gpus)):
+        yield
 
 
 def modules_of(function: Callable[..., Any]) -> list[nn.Module]:

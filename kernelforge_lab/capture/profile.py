@@ -1,4 +1,8 @@
-"""Where a captured call spends its time: a clock around every region and library operator."""
+"""Where a captured call spends its time: a clock around every region and library operator.
+
+On a GPU the host only queues work, so a call has two times: the host's and, from passes in which each call
+runs alone behind a delay, the device's.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import torch
 
 from ..kernels.region import Region
 from ..kernels.stats import InputStats
+from .cuda_clock import CudaClock
 from .graph import SplitGraph, Step
 from .specs import disagreement
 
@@ -23,20 +28,33 @@ _SAMPLE: Final = 1 << 20  # elements looked at for mean and deviation
 
 @dataclass(frozen=True)
 class Sample:
-    """Median µs of one call site over the passes."""
+    """Medians of one call site over the passes: µs on the host, and on the device (the same on a cpu)."""
 
     step: Step
     time_us: float
+    device_us: float
+
+    def cost_us(self, busy: float) -> float:
+        """What the step pays for it when the device is ``busy`` (0 to 1) of the step.
+
+        A device that is always busy pays device time only; one that waits for the host pays for the
+        host's work instead, where that is longer.
+        """
+        return self.device_us + max(0.0, self.time_us - self.device_us) * (1 - busy)
 
 
 @dataclass
 class Clock:
-    """Times every non-view step of the graphs it dresses; in its first pass it looks at real tensors."""
+    """Times every non-view step of the graphs it dresses; in its first pass it looks at real tensors.
+
+    ``alone`` is given for passes in which every call is timed on the device by itself.
+    """
 
     looking: bool = False
+    alone: CudaClock | None = None
     stats: dict[str, tuple[InputStats, ...]] = field(default_factory=dict)
     wrong: dict[str, str] = field(default_factory=dict)
-    _times: list[tuple[Step, list[int]]] = field(default_factory=list)
+    _times: list[tuple[Step, list[int], list[float]]] = field(default_factory=list)
 
     def dress(self, split: SplitGraph) -> Callable[[list[Any]], tuple[Any, ...]]:
         """The graph as stock calls with this clock around each."""
@@ -44,7 +62,8 @@ class Clock:
 
     def _wrap(self, call: Callable[..., Any], step: Step) -> Callable[..., Any]:
         taken: list[int] = []
-        self._times.append((step, taken))
+        device_s: list[float] = []
+        self._times.append((step, taken, device_s))
         now = time.perf_counter_ns
         region = step.region
 
@@ -53,6 +72,11 @@ class Clock:
                 out = call(*args, **kwargs)
                 if region is not None:
                     self._look(region, args, out)
+                return out
+            if self.alone is not None:
+                host_s = taken[-1] / 1e9 if taken else 0.0
+                out, seconds = self.alone.time(lambda: call(*args, **kwargs), host_s)
+                device_s.append(seconds)
                 return out
             start = now()
             out = call(*args, **kwargs)
@@ -80,12 +104,19 @@ class Clock:
 
     def forget(self) -> None:
         """Drop the times taken so far (warm-up)."""
-        for _, taken in self._times:
+        for _, taken, device_s in self._times:
             taken.clear()
+            device_s.clear()
 
     def samples(self) -> list[Sample]:
         """One sample per call site that ran."""
-        return [Sample(step, statistics.median(taken) / 1e3) for step, taken in self._times if taken]
+        found = []
+        for step, taken, device_s in self._times:
+            if taken:
+                host_us = statistics.median(taken) / 1e3
+                device_us = statistics.median(device_s) * 1e6 if device_s else host_us
+                found.append(Sample(step, host_us, device_us))
+        return found
 
 
 def repeat(call: Callable[[], float], limit_s: float, *, least: int = _MIN_PASSES) -> list[float]:

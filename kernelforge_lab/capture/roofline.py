@@ -19,14 +19,15 @@ from .workload import Roofs
 _SET_BYTES: Final = (1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28)
 _MATMUL: Final = 1024
 _REPEAT_S: Final = 0.08
-_VERSION: Final = 1  # of the cached file's meaning
+_VERSION: Final = 2  # of the cached file's meaning
 
 
 def floor_us(region: Region, roofs: Roofs) -> float:
     """Least time in µs: bytes at the bandwidth of a working set of that size, or flops at the peak."""
     moved = bytes_moved(region)
     memory_us = moved / (roofs.bandwidth_at(moved) * 1e3)
-    return max(memory_us, flops(region) / (roofs.gflops * 1e3))
+    gflops = max(roofs.gflops, roofs.half_gflops) if _multiplies_halves(region) else roofs.gflops
+    return max(memory_us, flops(region) / (gflops * 1e3))
 
 
 def bytes_moved(region: Region) -> int:
@@ -53,6 +54,15 @@ def flops(region: Region) -> int:
     return sum(_op_flops(op, specs) for op in region.ops)
 
 
+_MATMULS: Final = frozenset("mm bmm addmm baddbmm _grouped_mm convolution".split())
+
+
+def _multiplies_halves(region: Region) -> bool:
+    """Whether its matrix products may use the units for 16-bit numbers."""
+    made = [spec for op in region.ops if op.short_name in _MATMULS for spec in op.outs if spec is not None]
+    return any(spec.dtype in ("bfloat16", "float16") for spec in made)
+
+
 _FREE: Final = frozenset(
     """
     view _unsafe_view reshape t transpose permute unsqueeze squeeze expand slice select alias detach split
@@ -76,17 +86,17 @@ def _op_flops(op: Op, specs: dict[str, TensorSpec]) -> int:
     return max([made, *(specs[name].numel for name in op.refs() if name in specs)])
 
 
-def measure(threads: int | None = None) -> Roofs:
-    """Roofs of this machine's CPU with torch's threads; measured once per device, then read from disk."""
+def measure(threads: int | None = None, target: str = "cpu") -> Roofs:
+    """Roofs of the cpu with torch's threads, or of the current GPU; once per device, then from disk."""
     import torch
 
-    threads = threads or torch.get_num_threads()
-    path = cache_folder() / f"roofs-{fingerprint(threads)}.json"
+    name = fingerprint(threads or torch.get_num_threads()) if target == "cpu" else fingerprint_cuda()
+    path = cache_folder() / f"roofs-{name}.json"
     try:
         return Roofs.from_json(json.loads(path.read_text()))
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    roofs = _measure()
+    roofs = _measure() if target == "cpu" else _measure_cuda()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}")
@@ -99,10 +109,22 @@ def measure(threads: int | None = None) -> Roofs:
 
 def fingerprint(threads: int) -> str:
     """Stable id of the CPU model, thread count and torch build."""
+    return _hash(platform.machine(), _cpu_name(), str(threads))
+
+
+def fingerprint_cuda() -> str:
+    """Stable id of the current GPU, its driver and the torch build. Raises NoDeviceError."""
     import torch
 
-    words = [platform.machine(), _cpu_name(), str(threads), torch.__version__, str(_VERSION)]
-    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
+    from ..targets.cuda_device import device_info
+
+    return _hash("cuda", device_info(torch.cuda.current_device()).fingerprint)
+
+
+def _hash(*words: str) -> str:
+    import torch
+
+    return hashlib.sha256("\0".join([*words, torch.__version__, str(_VERSION)]).encode()).hexdigest()[:12]
 
 
 def cache_folder() -> Path:
@@ -135,15 +157,26 @@ def _measure() -> Roofs:
                 torch.add(b, c, alpha=2.0, out=a)
 
             curve.append((size, size / _best_s(triad) / 1e9))
-        # A smaller set is never slower for a good kernel; torch's own call overhead says so at 256 KiB.
-        for i in range(len(curve) - 2, -1, -1):
-            curve[i] = (curve[i][0], max(curve[i][1], curve[i + 1][1]))
+        curve = falling(curve)
         x, y = torch.ones(_MATMUL, _MATMUL), torch.ones(_MATMUL, _MATMUL)
         out = torch.empty(_MATMUL, _MATMUL)
         gflops = 2 * _MATMUL**3 / _best_s(lambda: torch.mm(x, y, out=out)) / 1e9
         tiny = torch.ones(1)
         call_us = _best_s(lambda: torch.neg(tiny)) * 1e6
     return Roofs(curve[-1][1], gflops, call_us, tuple(curve))
+
+
+def _measure_cuda() -> Roofs:
+    from . import roofs_cuda
+
+    return roofs_cuda.measure()
+
+
+def falling(curve: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """A smaller set is never slower for a good kernel; torch's own call overhead says so at 256 KiB."""
+    for i in range(len(curve) - 2, -1, -1):
+        curve[i] = (curve[i][0], max(curve[i][1], curve[i + 1][1]))
+    return curve
 
 
 def _best_s(call: Callable[[], object]) -> float:

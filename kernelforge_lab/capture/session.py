@@ -6,14 +6,15 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import torch
 
 from ..exc import CaptureError
 from ..kernels.region import Region
-from . import roofline
-from .graph import SplitGraph
+from . import devices, roofline
+from .cuda_clock import CudaClock
+from .graph import SplitGraph, Step
 from .intact import Inputs, modules_of, untouched
 from .ops import FUSIBLE, Kind, is_known_heavy
 from .profile import Clock, repeat
@@ -22,7 +23,12 @@ from .workload import Roofs, VendorOp, Workload, WorkloadRegion, region_ceiling
 
 _STEP_LIMIT_S: Final = 2.0
 _PROFILE_LIMIT_S: Final = 4.0
+_ALONE_LIMIT_S: Final = 3.0
+_ALONE_PASSES: Final = 3
 _LEVELS: Final = ("region", "op")
+
+# One call site and what the step pays for it, in µs.
+Cost: TypeAlias = tuple[Step, float]
 
 
 def capture(
@@ -38,25 +44,35 @@ def capture(
     Works on private copies of the arguments and restores the module's buffers, attributes and every
     RNG. Gradients are not recorded. What cannot be captured is listed in ``Workload.uncaptured``.
 
-    Raises CaptureError when ``level`` is unknown or the call itself fails.
+    Raises CaptureError when ``level`` is unknown, the call itself fails or runs on another device than
+    ``target``, NoDeviceError when that device cannot be used.
     """
     if level not in _LEVELS:
         raise CaptureError(f"level {level!r} is unknown.", f"Use one of {', '.join(_LEVELS)}.")
     if not callable(function):
         raise CaptureError(f"{type(function).__name__} cannot be called.", "Give a module or a function.")
+    devices.check(function, args, kwargs or {}, target)
+    with devices.entered(args, kwargs or {}, target):
+        return _capture(function, Inputs(args, kwargs or {}), target, level)
+
+
+def _capture(function: Callable[..., Any], inputs: Inputs, target: str, level: str) -> Workload:
     notes: list[str] = []
-    inputs = Inputs(args, kwargs or {})
+    roofs = roofline.measure(target=target)
     with untouched(function), inference(function, notes):
-        step_ms = _time_step(function, inputs)
+        step_ms = _time_step(function, inputs, target)
         clock = Clock(looking=True)
         backend = GraphBackend(clock.dress, target, level)
         compiled = through(function, backend)
         total_s = _profile(compiled, inputs, clock, backend, notes)
-    roofs = roofline.measure()
-    regions = _regions(backend.graphs, clock, total_s, roofs)
-    vendor = _vendor(clock, total_s)
-    inside_us = sum(sample.time_us for sample in clock.samples())
-    busy = min(1.0, inside_us / max(total_s * 1e6, 1e-9)) if total_s else 0.0
+    samples = clock.samples()
+    # On a GPU the host's clock around each call is no part of what the step takes: the step itself is.
+    whole_us = total_s * 1e6 if target == "cpu" else step_ms * 1e3 * (total_s > 0)
+    busy = min(1.0, sum(s.device_us for s in samples) / max(whole_us, 1e-3)) if whole_us else 0.0
+    costs = [(s.step, s.cost_us(busy)) for s in samples]
+    whole_us = max(whole_us, sum(cost for _, cost in costs))
+    regions = _regions(backend.graphs, clock, costs, whole_us, roofs)
+    vendor = _vendor(costs, whole_us)
     uncaptured = (*notes, *backend.notes, *_left_out(backend.graphs))
     return Workload(
         title=_title(function),
@@ -83,11 +99,13 @@ def inference(function: Callable[..., Any], notes: list[str] | None = None) -> I
         yield
 
 
-def _time_step(function: Callable[..., Any], inputs: Inputs) -> float:
+def _time_step(function: Callable[..., Any], inputs: Inputs, target: str) -> float:
     def once() -> float:
         args, kwargs = inputs.take()
+        devices.settle(target)
         start = time.perf_counter()
         function(*args, **kwargs)
+        devices.settle(target)
         return time.perf_counter() - start
 
     try:
@@ -105,11 +123,14 @@ def _profile(
     compiled: Callable[..., Any], inputs: Inputs, clock: Clock, backend: GraphBackend, notes: list[str]
 ) -> float:
     """Median seconds of the instrumented call; 0.0 (with a note) when it cannot be traced at all."""
+    target = backend.device
 
     def once() -> float:
         args, kwargs = inputs.take()
+        devices.settle(target)
         start = time.perf_counter()
         compiled(*args, **kwargs)
+        devices.settle(target)
         return time.perf_counter() - start
 
     try:
@@ -119,6 +140,13 @@ def _profile(
         once()
         clock.forget()
         taken = repeat(once, _PROFILE_LIMIT_S)
+        if target == "cuda":
+            clock.alone = CudaClock()
+            end = time.perf_counter() + _ALONE_LIMIT_S
+            for _ in range(_ALONE_PASSES):
+                once()
+                if time.perf_counter() > end:
+                    break
     except Exception as error:  # noqa: BLE001 - Dynamo raises anything; the person's own call works
         reason = str(error).strip().split("\n")[0]
         notes.append(f"the call could not be traced: {type(error).__name__}: {reason}")
@@ -128,20 +156,20 @@ def _profile(
 
 
 def _regions(
-    graphs: list[SplitGraph], clock: Clock, total_s: float, roofs: Roofs
+    graphs: list[SplitGraph], clock: Clock, costs: list[Cost], whole_us: float, roofs: Roofs
 ) -> tuple[WorkloadRegion, ...]:
     found: dict[str, Region] = {}
     for split in graphs:
         found |= split.regions
     times: dict[str, list[float]] = {}
-    for sample in clock.samples():
-        if sample.step.region is not None:
-            times.setdefault(sample.step.region.hash, []).append(sample.time_us)
+    for step, cost_us in costs:
+        if step.region is not None:
+            times.setdefault(step.region.hash, []).append(cost_us)
     rows = []
     for name, region in found.items():
         taken = times.get(name, [])
         mean_us = sum(taken) / len(taken) if taken else 0.0
-        share = sum(taken) / (total_s * 1e6) if total_s else 0.0
+        share = sum(taken) / whole_us if whole_us else 0.0
         floor = roofline.floor_us(region, roofs)
         reason = clock.wrong.get(name, "") or _ineligible(region, taken)
         rows.append(
@@ -170,13 +198,13 @@ def _ineligible(region: Region, taken: list[float]) -> str:
     return ""
 
 
-def _vendor(clock: Clock, total_s: float) -> tuple[VendorOp, ...]:
+def _vendor(costs: list[Cost], whole_us: float) -> tuple[VendorOp, ...]:
     times: dict[str, list[float]] = {}
-    for sample in clock.samples():
-        if sample.step.kind is Kind.HEAVY and sample.step.region is None:
-            times.setdefault(sample.step.name, []).append(sample.time_us)
+    for step, cost_us in costs:
+        if step.kind is Kind.HEAVY and step.region is None:
+            times.setdefault(step.name, []).append(cost_us)
     rows = [
-        VendorOp(name, len(taken), sum(taken) / len(taken), sum(taken) / (total_s * 1e6))
+        VendorOp(name, len(taken), sum(taken) / len(taken), sum(taken) / whole_us)
         for name, taken in times.items()
     ]
     return tuple(sorted(rows, key=lambda row: -row.share))

@@ -22,13 +22,15 @@ class Roofs:
     """Measured limits of the device.
 
     ``bandwidth_gbps`` of a triad larger than every cache, ``gflops`` of an fp32 matmul, ``call_us`` of the
-    cheapest torch call; ``curve`` has (working set in bytes, GB/s) from small to large.
+    cheapest torch call; ``curve`` has (working set in bytes, GB/s) from small to large. ``half_gflops`` of
+    a bf16 matmul on units of its own (0: the device has none).
     """
 
     bandwidth_gbps: float
     gflops: float
     call_us: float = 1.0
     curve: tuple[tuple[int, float], ...] = ()
+    half_gflops: float = 0.0
 
     def bandwidth_at(self, working_set: int) -> float:
         """GB/s for a kernel that touches so many bytes: what the next smaller measured set reached."""
@@ -45,12 +47,19 @@ class Roofs:
             "gflops": self.gflops,
             "call_us": self.call_us,
             "curve": [list(point) for point in self.curve],
+            "half_gflops": self.half_gflops,
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Roofs:
         curve = tuple((int(size), float(gbps)) for size, gbps in data["curve"])
-        return cls(float(data["bandwidth_gbps"]), float(data["gflops"]), float(data["call_us"]), curve)
+        return cls(
+            float(data["bandwidth_gbps"]),
+            float(data["gflops"]),
+            float(data["call_us"]),
+            curve,
+            float(data["half_gflops"]),
+        )
 
 
 @dataclass(frozen=True)
@@ -137,8 +146,9 @@ class Workload:
                 "the time is in library operators, a run is not worth it."
             )
         if self.regions and self.busy < _BUSY:
+            waits = "" if self.target == "cpu" else " (launch-bound: the GPU waits for the host)"
             words.append(
-                f"Operators keep the device busy for only {self.busy:.0%} of the step: "
+                f"Operators keep the device busy for only {self.busy:.0%} of the step{waits}: "
                 "larger inputs bring more here than faster kernels."
             )
         return " ".join(words)

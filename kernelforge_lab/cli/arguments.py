@@ -6,7 +6,6 @@ import argparse
 
 from ..capture import Workload, WorkloadRegion, capture
 from ..exc import ProblemError
-from ..kernels.region import Region
 from ..options import LEVELS, TARGETS
 from ..problem import Problem, load_problem
 
@@ -29,15 +28,23 @@ def add_problem(parser: argparse.ArgumentParser) -> None:
 
 def captured(options: argparse.Namespace) -> tuple[Problem, Workload]:
     """Load the problem and capture one call. Raises ProblemError or CaptureError."""
-    problem = load_problem(options.problem, seed=options.seed)
+    problem = load_problem(options.problem, seed=options.seed).on(options.target)
     return problem, capture(problem.model, problem.args, target=options.target, level=options.level)
 
 
-def compiled_region(options: argparse.Namespace) -> Region:
-    """The region to compile for a GPU that is not here: captured on the CPU."""
+def add_arch(parser: argparse.ArgumentParser) -> None:
+    """``--arch``: compile for a GPU that need not be here."""
+    parser.add_argument(
+        "--arch", metavar="SM", help="only compile, for this GPU (sm_90): needs none; --target cuda"
+    )
+
+
+def captured_elsewhere(options: argparse.Namespace) -> Workload:
+    """The workload for ``--arch``: captured on the CPU. Raises ProblemError when the target is another."""
+    if options.target != "cuda":
+        raise ProblemError("--arch is for --target cuda.", "The cpu target builds for this machine.")
     problem = load_problem(options.problem, seed=options.seed)
-    workload = capture(problem.model, problem.args, target="cpu", level=options.level)
-    return the_region(workload, options.region).region
+    return capture(problem.model, problem.args, target="cpu", level=options.level)
 
 
 def the_region(workload: Workload, wish: str | None) -> WorkloadRegion:

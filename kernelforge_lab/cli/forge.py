@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..problem import load_problem
-from .arguments import add_problem
+from . import compile_only
+from .arguments import add_arch, add_problem
 
 if TYPE_CHECKING:
     from ..run import Run
@@ -27,13 +28,16 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--proposer", default="", help="who writes kernels, comma-separated: templates, llm")
     parser.add_argument("--regions", default="", help="only these: hashes or op names, comma-separated")
     parser.add_argument("--report", metavar="FILE", help="write the report (self-contained HTML) here")
+    add_arch(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     from ..entry import forge
 
-    problem = load_problem(options.problem, seed=options.seed)
+    if options.arch:
+        return compile_only.run(options)
+    problem = load_problem(options.problem, seed=options.seed).on(options.target)
     run = forge(
         problem.model,
         *problem.args,

@@ -14,7 +14,7 @@ from ..exc import CompileError, KernelSourceError, ProblemError
 from ..judge.verdict import Verdict
 from ..kernels.kernel import Kernel
 from ..targets.cuda_compiler import CHOICE_VARIABLE
-from .arguments import add_problem, captured, compiled_region, the_region
+from .arguments import add_arch, add_problem, captured, captured_elsewhere, the_region
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -29,9 +29,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         default=[],
         help="a value of a tune line (default the first of each); may be repeated",
     )
-    parser.add_argument(
-        "--arch", metavar="SM", help="only compile, for this GPU (sm_90): needs none; --target cuda"
-    )
+    add_arch(parser)
     parser.add_argument("--compiler", choices=("nvrtc", "nvcc"), help="of --target cuda (default nvrtc)")
     parser.set_defaults(run=run)
 
@@ -59,9 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _only_compile(options: argparse.Namespace, source: str, params: tuple[tuple[str, int], ...]) -> int:
     """What a GPU that need not be here would be given. Exit code 1 when it does not compile."""
-    if options.target != "cuda":
-        raise ProblemError("--arch is for --target cuda.", "The cpu target builds for this machine.")
-    region = compiled_region(options)
+    region = the_region(captured_elsewhere(options), options.region).region
     try:
         built = targets.get("cuda", options.arch).build(Kernel(source, region.hash, "cuda", params), region)
     except (KernelSourceError, CompileError) as error:

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import torch
 
-from ..capture.intact import Inputs
+from ..capture.devices import settle, target_of
+from ..capture.intact import Inputs, own_rng
 from ..events import StepMeasured
 from ..judge.statistics import QUADS_MIN, bootstrap
 from .memory import peak_bytes
@@ -70,23 +71,26 @@ def measure_step(
 ) -> StepMeasured:
     """A/B of two callables on the same inputs: outputs compared, times with interval, peak memory.
 
-    ``installed`` is the verdict: outputs equal within the bound and the interval wholly above 1.
-    Both must have run before (compilation and shadow calls are not measured).
+    A time ends when the device is done. ``installed`` is the verdict: outputs equal within the bound and
+    the interval wholly above 1. Both must have run before (compilation and shadow calls are not measured).
     """
     inputs = Inputs(args, kwargs)
+    target = target_of(stock, args, kwargs)
 
     def timed(function: Callable[..., Any]) -> Callable[[], float]:
         def once() -> float:
             own_args, own_kwargs = inputs.take()
+            settle(target)
             start = time.perf_counter()
             function(*own_args, **own_kwargs)
+            settle(target)
             return time.perf_counter() - start
 
         return once
 
     seed = torch.random.initial_seed()
-    wanted, stock_s = _outputs(stock, inputs, seed)
-    got, _ = _outputs(forged, inputs, seed)
+    wanted, stock_s = _outputs(stock, inputs, seed, target)
+    got, _ = _outputs(forged, inputs, seed, target)
     inputs.note_mutation()
     own_args, own_kwargs = inputs.take()
     exact = exact_outputs(stock, own_args, own_kwargs, stock_s, limit_s=3 * limit_s)
@@ -105,24 +109,27 @@ def measure_step(
         max_error=max_error,
         equal=equal,
         installed=installed,
-        stock_bytes=_peak(stock, inputs),
-        forged_bytes=_peak(forged, inputs),
+        stock_bytes=_peak(stock, inputs, target),
+        forged_bytes=_peak(forged, inputs, target),
         message=_message(result, equal, max_error),
     )
 
 
-def _outputs(function: Callable[..., Any], inputs: Inputs, seed: int) -> tuple[list[torch.Tensor], float]:
+def _outputs(
+    function: Callable[..., Any], inputs: Inputs, seed: int, target: str
+) -> tuple[list[torch.Tensor], float]:
     own_args, own_kwargs = inputs.take()
-    with torch.random.fork_rng(devices=[]):  # a random model draws the same numbers on both sides
+    with own_rng():  # a random model draws the same numbers on both sides
         torch.manual_seed(seed)
         start = time.perf_counter()
         output = function(*own_args, **own_kwargs)
+        settle(target)
         return tensors_of(output), time.perf_counter() - start
 
 
-def _peak(function: Callable[..., Any], inputs: Inputs) -> int:
+def _peak(function: Callable[..., Any], inputs: Inputs, target: str) -> int:
     own_args, own_kwargs = inputs.take()
-    return peak_bytes(lambda: function(*own_args, **own_kwargs))
+    return peak_bytes(lambda: function(*own_args, **own_kwargs), target)
 
 
 def _message(result: Race, equal: bool, max_error: float) -> str:

@@ -8,11 +8,27 @@ from typing import Any
 import torch
 
 
-def peak_bytes(call: Callable[[], Any]) -> int:
-    """Most bytes this thread had allocated at one time during ``call``, above what was there before.
+def peak_bytes(call: Callable[[], Any], target: str = "cpu") -> int:
+    """Most bytes allocated at one time during ``call``, above what was there before.
 
-    0 when it cannot be told. The legacy profiler is used because it is silent: the current one prints
-    to stderr on some builds, which a notebook would show.
+    Of this thread on the cpu, of the current device on a GPU (whose peak statistics start anew).
+    0 when it cannot be told.
+    """
+    return _peak_cuda(call) if target == "cuda" else _peak_cpu(call)
+
+
+def _peak_cuda(call: Callable[[], Any]) -> int:
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    call()
+    torch.cuda.synchronize()
+    return max(0, torch.cuda.max_memory_allocated() - before)
+
+
+def _peak_cpu(call: Callable[[], Any]) -> int:
+    """By the legacy profiler, because it is silent: the current one prints to stderr on some builds,
+    which a notebook would show.
     """
     profiler: Any = torch._C._autograd
     try:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from ..capture.intact import Inputs, find
+from ..capture.intact import Inputs, find, own_rng
 from ..judge.tolerance import bound, measure, rms
 from ..kernels.spec import EPS
 
@@ -36,13 +36,13 @@ def exact_outputs(
     if not isinstance(function, nn.Module) or step_s * _SLOWDOWN > limit_s:
         return None
     need = sum(t.numel() * 8 for t in (*function.parameters(), *function.buffers()))
-    if need > _MEMORY_SHARE * _free_bytes():
+    if need > _MEMORY_SHARE * _free_bytes(function):
         return None
     try:
         double = copy.deepcopy(function).double()
         own_args, own_kwargs = Inputs(args, kwargs).take()
         taken = _upcast((own_args, own_kwargs))
-        with torch.random.fork_rng(devices=[]):
+        with own_rng():
             return tensors_of(double(*taken[0], **taken[1]))
     except Exception:  # noqa: BLE001 - a model that insists on its own dtype
         return None
@@ -98,7 +98,11 @@ def _upcast(value: Any) -> Any:
     return value
 
 
-def _free_bytes() -> int:
+def _free_bytes(module: nn.Module) -> int:
+    """Memory that is free where the module lives."""
+    gpu = next((p.device for p in module.parameters() if p.is_cuda), None)
+    if gpu is not None:
+        return torch.cuda.mem_get_info(gpu)[0]
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError):

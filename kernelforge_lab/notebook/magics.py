@@ -57,7 +57,9 @@ class ForgeMagics(Magics):
     @no_var_expand
     @magic_arguments()
     @argument("words", nargs="*", help="cell: name of the model to forge; line: a sub-command and a run")
-    @argument("--target", choices=TARGETS, help="what kernels are compiled for (default cpu)")
+    @argument(
+        "--target", choices=TARGETS, help="what kernels are compiled for (default: where the inputs are)"
+    )
     @argument("--level", choices=LEVELS, help="region: fusible subgraphs (default); op: each op alone")
     @argument("--trials", type=int, help="judge at most this many kernels (default 60)")
     @argument("--minutes", type=float, help="stop after this time (default 5)")

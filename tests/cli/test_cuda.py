@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from kernelforge_lab.cli import main
 from kernelforge_lab.cli.doctor_cuda import Facts, Gpu, judge
@@ -79,6 +80,36 @@ def test_arch_is_for_the_cuda_target(tmp_path: Path, capsys: pytest.CaptureFixtu
     arguments = [word if word != "cuda" else "cpu" for word in files(tmp_path)]
     assert main([*arguments, "--arch", "sm_90"]) == 2
     assert "--target cuda" in capsys.readouterr().err
+
+
+def test_a_whole_problem_is_compiled_for_a_gpu_that_is_not_here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = files(tmp_path)[1]
+    assert main(["forge", problem, "--target", "cuda", "--arch", "sm_120", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    (region,) = said["regions"]
+    assert {kernel["strategy"] for kernel in region["kernels"]} >= {"flat"}
+    for kernel in region["kernels"]:
+        assert kernel["status"] == "compiled" and kernel["resources"]["registers"] > 0
+    assert said["evidence"].endswith("compiled for sm_120, not run")
+    assert main(["forge", problem, "--target", "cuda", "--arch", "sm_90"]) == 0
+    assert "registers" in capsys.readouterr().out
+
+
+def test_forge_takes_arch_for_cuda_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["forge", files(tmp_path)[1], "--arch", "sm_90"]) == 2
+    assert "--target cuda" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+@pytest.mark.parametrize("command", ["forge", "regions"])
+def test_the_cuda_target_without_a_gpu_is_one_clear_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main([command, files(tmp_path)[1], "--target", "cuda"]) == 2
+    said = capsys.readouterr().err
+    assert "cannot be moved to cuda" in said and "kernelforge doctor" in said
 
 
 def test_doctor_is_content_with_a_good_gpu() -> None:

@@ -13,7 +13,7 @@ from .fakes import region
 @pytest.mark.parametrize(
     "given,words",
     [
-        ({"target": "gpu"}, "target must be one of cpu, cuda, not 'gpu'"),
+        ({"target": "gpu"}, "target must be one of auto, cpu, cuda, not 'gpu'"),
         ({"level": "ops"}, "level must be one of region, op"),
         ({"trials": -1}, "trials must be a whole number of at least 0, not -1"),
         ({"trials": 1.5}, "trials must be a whole number"),
