@@ -47,7 +47,9 @@ def assert_matches_oracle(
         assert torch.equal(out[infinite], stock[infinite]), f"out{k}: infinities differ"
         if not finite.any():
             continue
-        rms = want[finite].pow(2).mean().sqrt().clamp_min(1e-30)
+        # Where the exact result cancels to nothing, what is left is rounding of the inputs.
+        largest = max((float(t.abs().max()) for t in upcast if t.is_floating_point()), default=1.0)
+        rms = want[finite].pow(2).mean().sqrt().clamp_min(max(largest, 1e-24) * 1e-6)
         scale = want[finite].abs().maximum(rms)
         mine = ((out.double() - want)[finite].abs() / scale).max()
         theirs = ((stock.double() - want)[finite].abs() / scale).max()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 
 from ...kernels.region import Region
 from .c_body import Body, Scope
@@ -94,12 +94,14 @@ class CppPrinter:
             self._declare(acc.variables(), "lanes" if lane is not None else "")
         for segment in made.segments:
             body = self._body(segment, nest)
-            if lane is not None:
-                self._lanes(segment, body, accumulators, lane)
-            elif split and segment.loops and not any(a.is_arg for a in accumulators.values()):
-                self._shared(segment, body, accumulators)
-            else:
-                self._row(segment, body, accumulators)
+            # Several segments have their running sums under the same names, each in its own block.
+            with self._lines.block() if len(made.segments) > 1 else nullcontext():
+                if lane is not None:
+                    self._lanes(segment, body, accumulators, lane)
+                elif split and segment.loops and not any(a.is_arg for a in accumulators.values()):
+                    self._shared(segment, body, accumulators)
+                else:
+                    self._row(segment, body, accumulators)
         for acc in accumulators.values():
             self._finish(nest, acc)
 

@@ -101,8 +101,9 @@ def _join(stage: Stage, digits: Digits, groups: list[Group], home: dict[Reduce, 
         else:
             merged = _merge(target, group, groups, home)
             target = merged or target
-    if target is not None:
-        target.add(stage, digits)
+    if target is None or _waits_for(stage, target, home):
+        return None
+    target.add(stage, digits)
     return target
 
 
@@ -143,6 +144,12 @@ def _merge(into: Group, other: Group, groups: list[Group], home: dict[Reduce, Gr
             home[stage.tensor] = into
     groups.remove(other)
     return into
+
+
+def _waits_for(stage: Stage, target: Group, home: dict[Reduce, Group]) -> bool:
+    """True when the stage also reads another group that itself comes after ``target``."""
+    others = {id(g): g for r in stage.refs if (g := home[r]) is not target}
+    return any(target in _sources(g, home) or _needs(g, home, through=target) for g in others.values())
 
 
 def _sources(group: Group, home: dict[Reduce, Group]) -> list[Group]:

@@ -49,7 +49,8 @@ def _map(op: str, *values: Tensor | float, shape: tuple[int, ...], dtype: str) -
 
 def mean(source: Tensor, dims: tuple[int, ...], dtype: str, keepdim: bool = True) -> Tensor:
     total = reduce("sum", as_dtype(source, dtype), dims, dtype, keepdim)
-    return _map("mul", total, 1.0 / _count(source.shape, dims), shape=total.shape, dtype=dtype)
+    # A division, as in eager: the mean of equal numbers is then that number.
+    return _map("div", total, float(_count(source.shape, dims)), shape=total.shape, dtype=dtype)
 
 
 def variance(
@@ -58,7 +59,7 @@ def variance(
     """(variance, mean), both with kept dims: two passes, so that a large mean costs no digits."""
     wide = as_dtype(source, dtype)
     sums = reduce("sum", wide, dims, dtype)
-    middle = _map("mul", sums, 1.0 / _count(source.shape, dims), shape=sums.shape, dtype=dtype)
+    middle = _map("div", sums, float(_count(source.shape, dims)), shape=sums.shape, dtype=dtype)
     gap = _map("sub", wide, middle, shape=source.shape, dtype=dtype)
     squares = _map("mul", gap, gap, shape=source.shape, dtype=dtype)
     assert isinstance(sums, View) and isinstance(sums.source, Reduce)
