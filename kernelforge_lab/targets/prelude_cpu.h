@@ -133,7 +133,7 @@ static inline float tanh(float v) {
   q = q * z + 1.18534705686654e-04f;
   q = q * z + 2.26843463243900e-03f;
   q = q * z + 4.89352518554385e-03f;
-  return p * x / q;
+  return x * (p / q);
 }
 
 static inline float sigmoid(float x) { return 1.f / (1.f + exp(-x)); }
