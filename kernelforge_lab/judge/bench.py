@@ -49,6 +49,8 @@ class Bench:
         self._stats = stats
         self._seed = seed
         self.eager_s = 0.0
+        # Of one guarded call; None until stock is measured, and on devices that work behind the host's back.
+        self.call_overhead_s: float | None = None
         self.refused = self._too_big() or self._examine()
 
     def oracle(self, *, finalist: bool = False) -> Oracle:
@@ -126,6 +128,7 @@ class Bench:
             attempts.append(compiled)
             if compiled.function is not None:
                 self.implementations[name] = compiled.function
+        self.call_overhead_s = self.ground.call_overhead_s(self.region, inputs)
         places = len(arena.layout.timed)
         sides = {name: self.ground.stock_side(f, arena) for name, f in self.implementations.items()}
         times = {name: timing.time_alone(side, places) * 1e6 for name, side in sides.items()}

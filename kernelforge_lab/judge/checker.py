@@ -20,12 +20,15 @@ from . import roof
 from .arena import Arena
 from .bench import Bench
 from .candidate import Candidate, CandidateDied
+from .certificate import Certificate
 from .checks import Failed
 from .compile_ahead import CompileAhead
 from .contention import NOTEWORTHY, Contention
+from .finalist import ROUNDS, agree
 from .ground import ground_of
 from .job import Job, Limits, Stock
 from .layout import place_bytes
+from .lock import DeviceLock
 from .screen import screen
 from .timing import fastest
 from .trial import Trial
@@ -33,6 +36,7 @@ from .verdict import Status, Verdict
 
 _BENCHES_KEPT: Final = 3
 _FLOOR_TRIES: Final = 4
+_BUSY_FACTOR: Final = 5.0
 
 
 class Checker:
@@ -42,6 +46,7 @@ class Checker:
         self.target = targets.get(target, threads=threads)
         self.device = self.target.device()
         self.ground = ground_of(self.target, self.device)
+        self._lock = DeviceLock(self.ground.lock_name)
         modes = list(self.ground.stock_modes().values())
         self.compile_ahead = CompileAhead(self.device.threads, self.ground.torch_device, modes)
         self._benches: OrderedDict[tuple[str, tuple[InputStats, ...]], Bench] = OrderedDict()
@@ -88,38 +93,65 @@ class Checker:
         if 4 * place_bytes(job.region, built.plan.workspaces) > bench.limits.memory_bytes:
             evidence = "its workspaces need more memory than the judge may hold"
             return dataclasses.replace(facts, evidence=evidence)
-        return self._launch(job, bench, built, facts, atomics=atomics)
+        if job.finalist and job.timed:
+            return self._final(job, bench, built, facts, atomics=atomics)
+        return self._launch(job, bench, built, facts, atomics=atomics)[0]
 
-    def _launch(self, job: Job, bench: Bench, built: Built, facts: Verdict, *, atomics: bool) -> Verdict:
+    def _final(self, job: Job, bench: Bench, built: Built, facts: Verdict, *, atomics: bool) -> Verdict:
+        """A finalist's verdict, with its certificate when every fresh process found it faster."""
+        verdicts: list[Verdict] = []
+        seeds: set[int] = set()
+        for turn in range(ROUNDS):
+            verdict, used = self._launch(job, bench, built, facts, atomics=atomics, turn=turn)
+            verdicts.append(verdict)
+            seeds |= used
+            if verdict.status is not Status.FASTER:
+                break
+        verdict = verdicts[0] if len(verdicts) == 1 else agree(*verdicts)
+        if verdict.status is not Status.FASTER or bench.stock is None:
+            return verdict
+        certificate = Certificate.issue(
+            job.region,
+            job.kernel,
+            built,
+            self.device,
+            verdicts=verdicts,
+            noise=bench.stock.noise,
+            floor_us=bench.stock.floor_us,
+            seeds=sorted(seeds),
+            stats=job.stats,
+        )
+        return dataclasses.replace(verdict, certificate=certificate.as_json())
+
+    def _launch(
+        self, job: Job, bench: Bench, built: Built, facts: Verdict, *, atomics: bool, turn: int = 0
+    ) -> tuple[Verdict, set[int]]:
+        """(verdict, seeds of the inputs used) of one fresh process."""
         trial: Trial | None = None
         candidate: Candidate | None = None
         try:
             arena = bench.arena(built.plan.workspaces)
-            candidate = self._start(built, arena, bench)
-            trial = Trial(job, bench, candidate, arena, atomics=atomics)
+            candidate = self._start(built, arena, bench, fresh=job.finalist)
+            trial = Trial(job, bench, candidate, arena, atomics=atomics, turn=turn)
             trial.prove()
+            if not job.timed:
+                return trial.proven(facts, untimed=True), trial.proof.seeds
             # Compiling stock takes seconds; a wrong kernel does not wait for it.
             stock = self._stock(bench)
             facts = dataclasses.replace(facts, stocks_us=dict(stock.times_us))
             with self._quiet():
                 verdict = trial.time(stock, facts)
-            return self._believe(verdict, bench)
+            return self._believe(verdict, bench), trial.proof.seeds
         except (CandidateDied, Failed) as stop:
-            proof = trial.proof if trial else None
-            return dataclasses.replace(
-                facts,
-                status=stop.status,
-                evidence=stop.evidence,
-                checks=dict(proof.checks) if proof else {},
-                max_error=proof.max_error if proof else None,
-            )
+            known = trial.proven(facts) if trial else facts
+            return dataclasses.replace(known, status=stop.status, evidence=stop.evidence), set()
         finally:
             if candidate is not None:
                 self._end(candidate)
 
-    def _start(self, built: Built, arena: Arena, bench: Bench) -> Candidate:
-        """The kernel in a fresh runner. Raises CandidateDied."""
-        runner = self.ground.take_runner()
+    def _start(self, built: Built, arena: Arena, bench: Bench, *, fresh: bool = False) -> Candidate:
+        """The kernel in a runner. Raises CandidateDied."""
+        runner = self.ground.take_runner(fresh=fresh)
         try:
             return Candidate(runner, built, arena, threads=self.device.threads, limit_s=bench.call_limit_s)
         except (CandidateDied, ForgeError):
@@ -177,7 +209,9 @@ class Checker:
             with self._quiet():
                 again_us, others = self._floor(bench)
             bench.note_floor(min(floor_us, again_us or floor_us))
-            if others < NOTEWORTHY and roof.is_impossible(measured.kernel_us, again_us):
+            # Other processes made the limit look three times too slow, never more (see above).
+            certain = others < NOTEWORTHY or measured.kernel_us < again_us / _BUSY_FACTOR
+            if certain and roof.is_impossible(measured.kernel_us, again_us):
                 return dataclasses.replace(
                     verdict,
                     status=Status.IMPOSSIBLE,
@@ -190,9 +224,9 @@ class Checker:
 
     @contextmanager
     def _quiet(self) -> Iterator[None]:
-        """For timing: nothing compiles, no runner starts up, torch may use all its threads."""
+        """For timing: nothing compiles, no runner starts up, nobody else on this machine measures."""
         self.ground.wait_ready()
-        with self.compile_ahead.paused(), self.ground.threads():
+        with self._lock.held(), self.compile_ahead.paused(), self.ground.threads():
             yield
 
     def _bench(self, region: Region, stats: tuple[InputStats, ...], limits: Limits, seed: int) -> Bench:

@@ -34,7 +34,8 @@ class Proof:
 
     def __init__(self, arena: Arena, candidate: Candidate, oracle: Oracle, *, atomics: bool) -> None:
         self.checks: Counter[str] = Counter()
-        self.max_error = 0.0
+        self.errors: dict[str, float] = {}
+        self.seeds: set[int] = set()
         self.skipped: dict[str, str] = {}
         self.golden: dict[tuple[str, int], tuple[torch.Tensor, ...]] = {}
         self._arena = arena
@@ -42,6 +43,11 @@ class Proof:
         self._oracle = oracle
         self._atomics = atomics
         self._done: set[str] = set()
+
+    @property
+    def max_error(self) -> float:
+        """The worst error over its bound so far."""
+        return max(self.errors.values(), default=0.0)
 
     def quick(self) -> None:
         """The cheap proof: writes everything, right on recorded, changed and special inputs, repeatable."""
@@ -139,8 +145,8 @@ class Proof:
                 at = int(elements.nonzero()[0])
                 raise Failed(
                     Status.UNWRITTEN,
-                    f"{count} of {spec.numel} elements of {name} are never written, the first at"
-                    f" {_index(at, spec.shape)}",
+                    f"{count} of {spec.numel} elements of {name} are never set (at most added to), the"
+                    f" first at {_index(at, spec.shape)}",
                 )
             gaps = whole.clone()
             gaps.as_strided(spec.shape, spec.strides, spec.offset).fill_(True)
@@ -158,7 +164,8 @@ class Proof:
             out = view_storage(raws[k], spec)
             fraction, error = check_error(case, k, out)
             if fraction <= 1:
-                self.max_error = max(self.max_error, fraction)
+                self.errors[case.name] = max(self.errors.get(case.name, 0.0), fraction)
+                self.seeds.add(case.seed)
                 continue
             raise Failed(Status.WRONG, self._difference(case, k, out, fraction, error))
         if not case.skipped:

@@ -53,6 +53,7 @@ class CudaGround:
 
         torch.cuda.init()
         self._device = device
+        self.lock_name = f"cuda-{torch.cuda.get_device_properties(torch.cuda.current_device()).uuid}"
         self._delay = build_delay(target).path
         self.rotate_bytes = _ROTATE_CACHES * max(device.l2_bytes, PAGE_BYTES)
         self._idle: list[RunnerProcess] = [self._start(), self._start()]
@@ -60,7 +61,9 @@ class CudaGround:
     def arena(self, layout: Layout) -> Arena:
         return DeviceArena(layout, self._delay)
 
-    def take_runner(self) -> RunnerProcess:
+    def take_runner(self, *, fresh: bool = False) -> RunnerProcess:
+        if fresh:
+            return self._start()
         runner = self._idle.pop(0) if self._idle else self._start()
         if not self._idle:
             self._idle.append(self._start())
@@ -91,6 +94,9 @@ class CudaGround:
 
     def stock_modes(self) -> dict[str, dict[str, Any]]:
         return {"compiled": {}, "max-autotune": {"max_autotune": True, "coordinate_descent_tuning": True}}
+
+    def call_overhead_s(self, region: Region, inputs: Sequence[torch.Tensor]) -> float | None:  # noqa: ARG002
+        return None
 
     def memory_bytes(self, wish: int) -> int:
         import torch

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ..kernels.kernel import Kernel
 from ..kernels.region import Region
 from ..targets.base import DeviceInfo, Target
-from . import roof
+from . import call_clock, roof
 from .arena import Arena, HostArena
 from .candidate import Candidate, RunnerProcess
 from .layout import CPU_MEMORY, PAGE_BYTES, Geometry, Layout
@@ -26,16 +26,20 @@ ROTATE_CACHES: Final = 3
 
 
 class Ground(Protocol):
-    """``torch_device`` is where stock and the oracle run; ``rotate_bytes`` what timing rotates through."""
+    """``torch_device`` is where stock and the oracle run; ``rotate_bytes`` what timing rotates through.
+
+    ``lock_name`` names the device among all of the machine: only one judge measures on it at a time.
+    """
 
     torch_device: str
+    lock_name: str
     geometry: Geometry
     rotate_bytes: int
 
     def arena(self, layout: Layout) -> Arena: ...
 
-    def take_runner(self) -> RunnerProcess:
-        """A process for one kernel; the next one is made ready meanwhile."""
+    def take_runner(self, *, fresh: bool = False) -> RunnerProcess:
+        """A process for one kernel; the next one is made ready meanwhile. ``fresh``: no kernel was in it."""
 
     def give_back(self, runner: RunnerProcess, *, clean: bool) -> None:
         """The kernel is done. ``clean``: nothing went wrong in the process."""
@@ -56,6 +60,9 @@ class Ground(Protocol):
     def stock_modes(self) -> dict[str, dict[str, Any]]:
         """Name → options of the ways in which torch.compile is a baseline."""
 
+    def call_overhead_s(self, region: Region, inputs: Sequence[torch.Tensor]) -> float | None:
+        """What a guarded call costs besides its kernel; None where calls return before kernels end."""
+
     def memory_bytes(self, wish: int) -> int:
         """What may be held for one region, when the limits say ``wish``."""
 
@@ -66,6 +73,7 @@ class CpuGround:
     """Host memory, one caged process a kernel, the wall clock."""
 
     torch_device = "cpu"
+    lock_name = "cpu"
     geometry = CPU_MEMORY
 
     def __init__(self, device: DeviceInfo) -> None:
@@ -79,7 +87,7 @@ class CpuGround:
     def arena(self, layout: Layout) -> Arena:
         return HostArena(layout)
 
-    def take_runner(self) -> RunnerProcess:
+    def take_runner(self, *, fresh: bool = False) -> RunnerProcess:  # noqa: ARG002 - each is fresh here
         runner, self._spare = self._spare, RunnerProcess(self._threads)
         return runner
 
@@ -111,6 +119,9 @@ class CpuGround:
 
     def stock_modes(self) -> dict[str, dict[str, Any]]:
         return {"compiled": {}}
+
+    def call_overhead_s(self, region: Region, inputs: Sequence[torch.Tensor]) -> float | None:
+        return call_clock.overhead_s(region, inputs)
 
     def memory_bytes(self, wish: int) -> int:
         return wish

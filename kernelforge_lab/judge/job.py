@@ -36,7 +36,7 @@ class Job:
     ``stats`` has one entry per input (empty: standard normal floats). ``finalist`` asks for new seeds, a
     fresh process and more samples. ``quick`` proves only the cheap families before timing and finishes
     the proof if the kernel may win. ``best_us`` is the region's best so far: a kernel surely 1.3× slower
-    is dropped early.
+    is dropped early. Without ``timed`` a kernel is only proven, and its verdict is ``correct``.
     """
 
     region: Region
@@ -47,6 +47,7 @@ class Job:
     quick: bool = False
     best_us: float | None = None
     limits: Limits = field(default_factory=Limits)
+    timed: bool = True
 
 
 @dataclass(frozen=True)

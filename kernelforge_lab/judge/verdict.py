@@ -24,18 +24,22 @@ class Status(StrEnum):
     NONDETERMINISTIC = "nondeterministic"
     UNVERIFIED = "unverified"
     IMPOSSIBLE = "impossible"
+    CORRECT = "correct"
     SLOWER = "slower"
     FASTER = "faster"
 
     @property
     def is_correct(self) -> bool:
-        """Proven correct (the two statuses that carry a measured time)."""
-        return self in (Status.SLOWER, Status.FASTER)
+        """Proven correct. ``slower`` and ``faster`` also carry a measured time."""
+        return self in (Status.CORRECT, Status.SLOWER, Status.FASTER)
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Paired measurement against best stock. Times in µs, interval 95 % on the ratio stock/kernel."""
+    """Paired measurement against best stock. Times in µs, interval 95 % on the ratio stock/kernel.
+
+    ``call_us`` is the kernel behind its guard, as the model pays for it (None: not measured on this target).
+    """
 
     kernel_us: float
     stock: str
@@ -45,6 +49,7 @@ class Timing:
     high: float
     samples: int
     clock: str = "kernel"
+    call_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,8 @@ class Verdict:
     """``checks`` counts executed checks by name; zero checks can never be a pass.
 
     ``max_error`` is the worst error over all outputs and inputs relative to its bound (≤ 1 passes).
-    ``resources`` holds what the compiler said (for cuda registers, spills, shared memory).
+    ``errors`` has the worst of each family of inputs. ``resources`` holds what the compiler said (for cuda
+    registers, spills, shared memory). ``certificate`` is a finalist's (``certificate.Certificate`` as JSON).
     """
 
     status: Status
@@ -64,6 +70,8 @@ class Verdict:
     resources: dict[str, float] = field(default_factory=dict)
     binary_hash: str = ""
     seconds: float = 0.0
+    errors: dict[str, float] = field(default_factory=dict)
+    certificate: dict[str, Any] | None = None
 
     @property
     def check_count(self) -> int:

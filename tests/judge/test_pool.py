@@ -191,3 +191,61 @@ def test_starting_a_pool_imports_no_torch_here() -> None:
         "p = JudgePool('cpu')\np.close()\nassert 'torch' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_kernel_may_be_proven_without_being_timed(pool: JudgePool) -> None:
+    verdict = judge(pool, "good_kernels/plain_add.cpp", timed=False)
+    assert verdict.status is Status.CORRECT
+    assert verdict.status.is_correct
+    assert verdict.timing is None
+    assert {"recorded", "edges", "one outlier", "zeros"} <= set(verdict.errors)
+    assert verdict.max_error == max(verdict.errors.values())
+
+
+# Integers, so that adding the difference of a number and itself changes nothing: a right kernel need not read
+# the 32 MB that the region's graph reads. The judge cannot know; a time below the limit is not believed.
+UNREAD = Region.parse(
+    "region(in0: i64[4194304], in1: i64[8]) {\n"
+    "  t0 = aten.sub.Tensor(in0, in0) : i64[4194304]\n"
+    "  t1 = aten.sum.default(t0) : i64[]\n"
+    "  t2 = aten.add.Tensor(in1, t1) : i64[8]\n"
+    "  return t2\n}"
+)
+
+
+def test_faster_than_the_memory_is_impossible(pool: JudgePool) -> None:
+    source = (
+        "// forge: target cpu\n// forge: launch k args=(in1, out0)\n"
+        "void k(const int64_t* x, int64_t* y) { for (long i = 0; i < NUMEL; i++) y[i] = x[i]; }\n"
+    )
+    task = Job(UNREAD, Kernel(source, UNREAD.hash, "cpu"), limits=LIMITS)
+    verdict = pool.submit(task).result(timeout=120)
+    assert verdict.status is Status.IMPOSSIBLE, verdict.evidence
+    assert "merely reading the inputs" in verdict.evidence
+
+
+def launched(arguments: str, extra: str = "") -> Kernel:
+    source = (
+        f"// forge: target cpu\n// forge: tune SHIFT 0 1\n{extra}// forge: launch k args=({arguments})\n"
+        "void k(const float* x, const float* w, float* y, long shift) {\n"
+        "  for (long j = 0; j < NUMEL; j++) y[j] = x[j] + w[(j + shift * COLS) % COLS];\n}\n"
+    )
+    return Kernel(source, region("add").hash, "cpu")
+
+
+def test_other_arguments_or_scratch_memory_make_another_kernel(pool: JudgePool) -> None:
+    """The function's code is the same; what it is called with is not."""
+    kernels = [
+        launched("in0, in1, out0, 3"),
+        launched("in0, in1, out0, 4"),
+        launched("in0, in1, out0, 3", "// forge: workspace spare float32 8\n"),
+        launched("in0, in1, out0, 3", "// forge: workspace spare float32 16\n"),
+        launched("in0, in1, out0, SHIFT+5"),
+        launched("in0, in1, out0, SHIFT+5").tuned(SHIFT=1),
+    ]
+    for each in kernels:
+        verdict = pool.submit(Job(region("add"), each, limits=LIMITS, timed=False)).result(timeout=60)
+        assert verdict.status is Status.CORRECT, verdict.evidence
+    again = launched("in0, in1, out0, 1+2")
+    verdict = pool.submit(Job(region("add"), again, limits=LIMITS, timed=False)).result(timeout=60)
+    assert verdict.status is Status.DUPLICATE
