@@ -53,5 +53,8 @@ def assert_matches_oracle(
         scale = want[finite].abs().maximum(rms)
         mine = ((out.double() - want)[finite].abs() / scale).max()
         theirs = ((stock.double() - want)[finite].abs() / scale).max()
-        bound = max(2 * float(theirs), 8 * EPS[region.outputs[k].dtype])
+        # Of a float64 region the oracle is eager itself, no more exact than the kernel: a chain of norms
+        # multiplies the rounding of both.
+        units = 64 if region.outputs[k].dtype == "float64" else 8
+        bound = max(2 * float(theirs), units * EPS[region.outputs[k].dtype])
         assert float(mine) <= bound, f"out{k} of {region.title}: error {float(mine):.3g} over {bound:.3g}"
