@@ -101,7 +101,7 @@ def _import(file: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise _broken(error, "running it", str(file)) from error
     return module
@@ -110,17 +110,18 @@ def _import(file: Path) -> ModuleType:
 def _call(function: Callable[[], Any], what: str, source: str) -> Any:
     try:
         return function()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _broken(error, what, source) from error
 
 
-def _broken(error: Exception, what: str, source: str) -> ProblemError:
+def _broken(error: BaseException, what: str, source: str) -> ProblemError:
     """``problem.py, line 12: get_inputs() raised ValueError: …``."""
     if isinstance(error, SyntaxError):
         line = error.lineno
     else:
         frames = traceback.extract_tb(error.__traceback__)
-        line = next((f.lineno for f in reversed(frames) if f.filename == source), None)
+        names = {source, str(Path(source).absolute())}
+        line = next((f.lineno for f in reversed(frames) if f.filename in names), None)
     where = f"{source}, line {line}" if line else source
     return ProblemError(
         f"{where}: {what} raised {type(error).__name__}: {error}.", "Correct it and try again."

@@ -1,8 +1,7 @@
-"""What every test can count on: its own kernel cache, and a skip where a device or browser is missing."""
+"""What every test can count on: its own kernel cache and store, and a skip where a device or browser is missing."""
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 
@@ -10,15 +9,13 @@ import pytest
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Kernels built by tests never enter, and never come from, the person's cache."""
-    before = os.environ.get("KERNELFORGE_CACHE")
-    os.environ["KERNELFORGE_CACHE"] = str(tmp_path_factory.mktemp("kernels"))
-    yield
-    if before is None:
-        del os.environ["KERNELFORGE_CACHE"]
-    else:
-        os.environ["KERNELFORGE_CACHE"] = before
+def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Kernels and runs of tests never enter, and never come from, the person's cache and store."""
+    folder = tmp_path_factory.mktemp("kernelforge")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNELFORGE_CACHE", str(folder / "kernels"))
+        patch.setenv("KERNELFORGE_STORE", f"sqlite:///{folder / 'runs.sqlite'}")
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import random
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -14,22 +15,26 @@ import torch
 from torch import nn
 
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
+_CONTAINERS = (list, dict, set, deque)
 
 
 class Inputs:
     """Private copies of a call's arguments, so that a model that writes into them hurts nobody.
 
     The tensors of one copy serve every run until a run is seen to change them (or may have: an
-    argument such as a key-value cache); from then on each run gets its own.
+    argument such as a key-value cache); from then on each run gets its own. ``uncopied`` says why there
+    are no copies ("" when there are): every run then gets the person's own objects.
     """
 
     def __init__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._shared: dict[int, Any] = {id(m): m for m in find(nn.Module, (args, kwargs))}
         for module in list(self._shared.values()):
             self._shared.update((id(t), t) for t in (*module.parameters(), *module.buffers()))
+        self.uncopied = ""
         try:
             self._pristine = copy.deepcopy((args, dict(kwargs)), dict(self._shared))
-        except Exception:  # noqa: BLE001 - what cannot be copied (a generator, a file) is used as it is
+        except Exception as error:  # noqa: BLE001 - what cannot be copied (a file, a lock) is used as it is
+            self.uncopied = str(error) or type(error).__name__
             self._pristine = (args, dict(kwargs))
             self._shared.update((id(x), x) for x in find(object, (args, kwargs)))
         self._tensors = list(find(torch.Tensor, self._pristine))
@@ -57,10 +62,11 @@ class Inputs:
 
 @contextlib.contextmanager
 def untouched(function: Callable[..., Any]) -> Iterator[None]:
-    """Restore buffers and plain attributes of the modules ``function`` uses, and every RNG, at the end."""
+    """Restore buffers, attributes, containers of the modules ``function`` uses and every RNG at the end."""
     modules = {id(m): m for owner in modules_of(function) for m in owner.modules()}.values()
     buffers = {id(b): (b, b.detach().clone()) for m in modules for b in m.buffers(recurse=False)}
     state = [(m, dict(m.__dict__), dict(m._buffers), dict(m._parameters)) for m in modules]
+    held = [(c, copy.copy(c)) for m in modules for c in _containers(list(m.__dict__.values()))]
     python, numpy = random.getstate(), sys.modules.get("numpy")
     numbers = numpy.random.get_state() if numpy is not None else None
     with own_rng():
@@ -71,6 +77,8 @@ def untouched(function: Callable[..., Any]) -> Iterator[None]:
                 _restore(module.__dict__, attributes)
                 _restore(module._buffers, own_buffers)
                 _restore(module._parameters, own_parameters)
+            for container, before in held:
+                _refill(container, before)
             with torch.no_grad():
                 for buffer, value in buffers.values():
                     if not _same(buffer, value):
@@ -112,8 +120,37 @@ def _restore(now: dict[str, Any], before: dict[str, Any]) -> None:
             now[name] = value
 
 
+def _containers(value: Any, depth: int = 3) -> Iterator[Any]:
+    """Lists, dicts, sets and deques that an attribute is or holds: what a forward may append to."""
+    for item in value.values() if isinstance(value, dict) else value:
+        if type(item) in _CONTAINERS:
+            yield item
+            if depth > 1 and type(item) is not set:
+                yield from _containers(item, depth - 1)
+
+
+def _refill(container: Any, before: Any) -> None:
+    """Put back what was in it, unless it still is."""
+    now, then = (list(c.items() if isinstance(c, dict) else c) for c in (container, before))
+    flat = zip(now, then, strict=False)
+    if len(now) == len(then) and all(
+        (a[0] is b[0] and a[1] is b[1]) if isinstance(container, dict) else a is b for a, b in flat
+    ):
+        return
+    container.clear()
+    (container.extend if isinstance(container, (list, deque)) else container.update)(before)
+
+
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.shape == b.shape and bool(torch.equal(a.nan_to_num(), b.nan_to_num()))
+    """Bit for bit: NaN is itself, and there are dtypes (fp8) that know no comparison."""
+    if a.shape != b.shape or a.layout != torch.strided:
+        return False
+    one, other = (_bytes(t.detach()) for t in (a, b))
+    return torch.equal(one, other)
+
+
+def _bytes(value: torch.Tensor) -> torch.Tensor:
+    return value.resolve_conj().resolve_neg().reshape(-1).contiguous().view(torch.uint8)
 
 
 def find(kind: type, value: Any, depth: int = 6) -> Iterator[Any]:

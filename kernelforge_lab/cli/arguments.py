@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import sys
+from typing import TextIO
 
 from ..capture import Workload, WorkloadRegion, capture
 from ..exc import ProblemError
@@ -26,10 +29,16 @@ def add_problem(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def own_output() -> contextlib.redirect_stdout[TextIO]:
+    """While the problem's code runs: what it prints goes to stderr, stdout keeps the result alone."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
 def captured(options: argparse.Namespace) -> tuple[Problem, Workload]:
     """Load the problem and capture one call. Raises ProblemError or CaptureError."""
-    problem = load_problem(options.problem, seed=options.seed).on(options.target)
-    return problem, capture(problem.model, problem.args, target=options.target, level=options.level)
+    with own_output():
+        problem = load_problem(options.problem, seed=options.seed).on(options.target)
+        return problem, capture(problem.model, problem.args, target=options.target, level=options.level)
 
 
 def add_arch(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +52,9 @@ def captured_elsewhere(options: argparse.Namespace) -> Workload:
     """The workload for ``--arch``: captured on the CPU. Raises ProblemError when the target is another."""
     if options.target != "cuda":
         raise ProblemError("--arch is for --target cuda.", "The cpu target builds for this machine.")
-    problem = load_problem(options.problem, seed=options.seed)
-    return capture(problem.model, problem.args, target="cpu", level=options.level)
+    with own_output():
+        problem = load_problem(options.problem, seed=options.seed)
+        return capture(problem.model, problem.args, target="cpu", level=options.level)
 
 
 def the_region(workload: Workload, wish: str | None) -> WorkloadRegion:

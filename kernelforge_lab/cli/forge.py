@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..problem import load_problem
 from . import compile_only
-from .arguments import add_arch, add_problem
+from .arguments import add_arch, add_problem, own_output
 
 if TYPE_CHECKING:
     from ..run import Run
@@ -33,10 +33,17 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..entry import forge
-
     if options.arch:
         return compile_only.run(options)
+    with own_output():
+        run = _run(options)
+    print(json.dumps(run.summary(), indent=2) if options.json else as_text(run, options.report))
+    return int(run.state == "failed")
+
+
+def _run(options: argparse.Namespace) -> Run:
+    from ..entry import forge
+
     problem = load_problem(options.problem, seed=options.seed).on(options.target)
     run = forge(
         problem.model,
@@ -60,8 +67,7 @@ def run(options: argparse.Namespace) -> int:
         run.stop().wait()
     if options.report:
         run.report(options.report)
-    print(json.dumps(run.summary(), indent=2) if options.json else as_text(run, options.report))
-    return int(run.state == "failed")
+    return run
 
 
 def as_text(run: Run, report: str | Path | None = None) -> str:
