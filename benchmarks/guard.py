@@ -14,9 +14,12 @@ from pathlib import Path
 
 import torch
 
+from kernelforge_lab import targets
 from kernelforge_lab.deploy.counts import Counts
 from kernelforge_lab.deploy.install import Installer
 from kernelforge_lab.deploy.winner import Winner
+from kernelforge_lab.judge.certificate import Certificate
+from kernelforge_lab.judge.verdict import Status, Verdict
 from kernelforge_lab.kernels.kernel import Kernel
 from kernelforge_lab.kernels.region import Region
 
@@ -49,7 +52,9 @@ def host_us(call: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    winner = Winner(REGION, Kernel(SOURCE, REGION.hash, "cuda"))
+    kernel, target = Kernel(SOURCE, REGION.hash, "cuda"), targets.get("cuda")
+    certificate = Certificate.issue(REGION, kernel, target.build(kernel, REGION), target.device()).as_json()
+    winner = Winner(REGION, kernel, Verdict(Status.FASTER, certificate=certificate))
     installer = Installer({REGION.hash: winner}, "cuda", 0, True, Counts())
     guarded = installer.implement(REGION)
     assert guarded is not None

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from .. import targets
 from ..capture.graph import Boxed, Implementation, SplitGraph
-from ..exc import ForgeError
+from ..exc import ForgeError, GuardError
+from ..judge.certificate import Certificate, certificate_of
 from ..kernels.kernel import Kernel
 from ..kernels.region import Region
 from .compiled import CompiledRegion
@@ -18,7 +19,10 @@ from .winner import COMPILED, Winner
 
 @dataclass
 class Installer:
-    """Gives each region its winner's guarded callable; None (stock) where there is none or it won't load."""
+    """Gives each region its winner's guarded callable; None (stock) where there is none or it won't load.
+
+    A kernel needs the certificate of its verdict, issued on this device with these versions.
+    """
 
     winners: Mapping[str, Winner]
     target: str = "cpu"
@@ -42,7 +46,7 @@ class Installer:
         if not isinstance(winner.kernel, Kernel):
             return None
         try:
-            guard = self._guard(region, winner.kernel)
+            guard = self._guard(region, winner.kernel, certificate_of(winner.verdict))
         except ForgeError as error:
             self.counts.miss(f"not built: {error.message}")
             self.notes.append(f"region {region.hash} stays on PyTorch: {error}")
@@ -52,14 +56,24 @@ class Installer:
         self.installed.add(region.hash)
         return guard.call
 
-    def _guard(self, region: Region, kernel: Kernel) -> Guard:
+    def _guard(self, region: Region, kernel: Kernel, certificate: Certificate | None) -> Guard:
+        """Raises GuardError without a certificate that holds on this machine."""
+        # Built as it was judged: the number of threads is part of a cpu kernel's code.
+        target = targets.get(self.target, threads=certificate.threads if certificate else None)
+        built = target.build(kernel, region)
+        problem = (
+            certificate.objection(region, kernel, built, target.device()) if certificate else "it has none"
+        )
+        if problem:
+            raise GuardError(
+                f"The kernel of region {region.hash} has no certificate that holds here: {problem}.",
+                "Judge it on this machine: kernelforge verify RUN, or search again.",
+            )
         if self.target == "cuda":
             from .cuda_stream import CudaLaunch
 
             launch, exclusive = CudaLaunch(kernel, region).call, False
         else:
-            target = targets.get(self.target)
-            built = target.build(kernel, region)
             launch = target.load(built).bind_names((*region.input_names, *region.output_names))
             exclusive = bool(built.plan.workspaces)
         return Guard(

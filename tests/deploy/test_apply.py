@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +16,7 @@ from kernelforge_lab.deploy.winner import Winner, registry
 from kernelforge_lab.exc import CompileError, GuardError
 from kernelforge_lab.kernels.kernel import Kernel
 
-from .helpers import REGION, inputs, kernel, model
+from .helpers import REGION, certified, inputs, kernel, model
 
 
 class Model(nn.Module):
@@ -29,7 +30,7 @@ class Model(nn.Module):
 
 
 def winner(made: Kernel | str) -> dict[str, Winner]:
-    return {REGION.hash: Winner(REGION, made)}
+    return {REGION.hash: certified(REGION, made)}
 
 
 def forge(module: nn.Module, made: Kernel | str, **options: bool) -> Forged:
@@ -111,6 +112,24 @@ def test_a_kernel_that_does_not_compile_leaves_the_model_and_says_why() -> None:
         forge(original, kernel("this is not C++"), strict=True)
 
 
+def test_a_kernel_without_a_certificate_for_this_machine_is_not_installed() -> None:
+    original = Model()
+    bare = {REGION.hash: Winner(REGION, kernel())}
+    forged = apply(original, (inputs()[0],), {}, bare, limit_s=0.0)
+    assert forged.model is original
+    assert any("no certificate that holds here: it has none" in note for note in forged.notes)
+
+    paper = certified(REGION, kernel()).verdict
+    assert paper is not None and paper.certificate is not None
+    foreign = {**paper.certificate, "fingerprint": "another", "device": "Another CPU (64 threads)"}
+    theirs = Winner(REGION, kernel(), dataclasses.replace(paper, certificate=foreign))
+    forged = apply(original, (inputs()[0],), {}, {REGION.hash: theirs}, limit_s=0.0)
+    assert forged.model is original
+    assert any("issued on Another CPU (64 threads)" in note for note in forged.notes)
+    with pytest.raises(GuardError, match="kernelforge verify"):
+        apply(original, (inputs()[0],), {}, {REGION.hash: theirs}, limit_s=0.0, strict=True)
+
+
 def test_scratch_memory_belongs_to_one_call_at_a_time() -> None:
     made = kernel(
         "scratch[i] = v, scratch[i] / (1.0f + expf(-scratch[i]))",
@@ -144,7 +163,7 @@ def test_the_compiler_can_win_a_region() -> None:
 
 
 def test_torch_compile_finds_registered_winners(own_registry: None) -> None:
-    registry.install([Winner(REGION, kernel())])
+    registry.install([certified(REGION, kernel())])
     original, (x, _) = Model(), inputs()
     compiled = torch.compile(original, backend="kernelforge", dynamic=False)
     for _ in range(3):
@@ -156,7 +175,7 @@ def test_torch_compile_finds_registered_winners(own_registry: None) -> None:
 
 
 def test_training_through_the_backend_is_pytorchs_own(own_registry: None) -> None:
-    registry.install([Winner(REGION, kernel())])
+    registry.install([certified(REGION, kernel())])
     net, x = nn.Sequential(nn.Linear(256, 256), nn.SiLU()), torch.randn(64, 256)
     net(x).sum().backward()
     expected = [p.grad.clone() for p in net.parameters() if p.grad is not None]

@@ -41,11 +41,11 @@ extern "C" __global__ void second(const float* t, const float* b, float* y) {
 def guarded(source: str = SOURCE, shadow: int = 0, strict: bool = True):  # type: ignore[no-untyped-def]
     from kernelforge_lab.deploy.counts import Counts
     from kernelforge_lab.deploy.install import Installer
-    from kernelforge_lab.deploy.winner import Winner
+    from tests.deploy.helpers import certified
 
     counts = Counts()
     kernel = Kernel(source, ADD.hash, "cuda")
-    installer = Installer({ADD.hash: Winner(ADD, kernel)}, "cuda", shadow, strict, counts)
+    installer = Installer({ADD.hash: certified(ADD, kernel)}, "cuda", shadow, strict, counts)
     call = installer.implement(ADD)
     assert call is not None, installer.notes
     return call, counts
