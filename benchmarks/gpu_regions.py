@@ -15,8 +15,10 @@ import argparse
 import json
 import math
 import platform
+import shutil
 import statistics
 import time
+import traceback
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -24,6 +26,7 @@ from typing import Any
 
 import torch
 from gpu_rows import ROWS, Row, libraries
+from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from kernelforge_lab.capture import Workload, capture, roofline
 from kernelforge_lab.capture.cuda_clock import CudaClock
@@ -32,6 +35,8 @@ from kernelforge_lab.judge.compile_ahead import CompileAhead
 from kernelforge_lab.judge.job import Job
 from kernelforge_lab.judge.pool import JudgePool
 from kernelforge_lab.judge.statistics import bootstrap
+from kernelforge_lab.kernels.region import Region
+from kernelforge_lab.log import EventLog
 from kernelforge_lab.options import Options
 from kernelforge_lab.rooms import Rooms
 from kernelforge_lab.run import Run
@@ -43,7 +48,7 @@ MODES: list[dict[str, Any]] = [{}, {"max_autotune": True, "coordinate_descent_tu
 # More than three times the L2 of an H200.
 COLD_BYTES = 200 << 20
 AA_QUADS = 24
-COMPILE_THREADS = 8
+COMPILE_THREADS = 1
 
 
 class KeptJudge:
@@ -67,6 +72,27 @@ class KeptJudge:
 
     def close(self) -> None:
         """The next row needs it."""
+
+
+def compile_ahead(regions: list[Region]) -> None:
+    """Fill Triton's cache for all stock at once, and forget what inductor chose meanwhile.
+
+    Compiling every kernel that max-autotune looks at takes ten seconds a region. Its choice among them is
+    made again by the judge, one region at a time, with the GPU to itself.
+    """
+    workers = [CompileAhead(COMPILE_THREADS, "cuda", MODES) for _ in regions]
+    for worker, region in zip(workers, regions, strict=True):
+        worker.begin(region)
+    for worker, region in zip(workers, regions, strict=True):
+        problem = worker.wait(region, 120)
+        worker.close()
+        if problem:
+            print(problem)
+    cache = Path(cache_dir())
+    for choice in cache.rglob("*.best_config"):
+        choice.unlink()
+    for folder in ("fxgraph", "aotautograd"):
+        shutil.rmtree(cache / folder, ignore_errors=True)
 
 
 def cold_us(clock: CudaClock, function: Callable[..., Any], row: Row) -> float:
@@ -120,9 +146,10 @@ def search(row: Row, workload: Workload, judge: KeptJudge, seconds: float) -> Ru
         measure=False,
         title=row.name,
         proposers=("templates",),
+        regions=(workload.regions[0].region.hash,),
     )
     rooms = Rooms(judge=lambda _: judge, capture=lambda *_, **__: workload)
-    run = Run(options, rooms=rooms)
+    run = Run(options, log=EventLog(row.name), rooms=rooms)
     run.start(row.function, row.inputs())
     return run.wait()
 
@@ -264,17 +291,12 @@ def main() -> None:
     torch.set_grad_enabled(False)
     judge = KeptJudge(JudgePool("cuda"))
     clock = CudaClock()
-    ahead = CompileAhead(COMPILE_THREADS, "cuda", MODES)
     workloads: dict[str, Workload] = {}
     for row in chosen:
         workloads[row.name] = capture(row.function, row.inputs(), target="cuda")
-        if len(workloads[row.name].regions) == 1:
-            ahead.begin(workloads[row.name].regions[0].region)
     print(f"captured after {time.perf_counter() - begin:.0f} s", flush=True)
-    for row in chosen:  # inductor's cache on disk then has them: no row's search waits for a compiler
-        problem = ahead.wait(workloads[row.name].regions[0].region, 120)
-        print(f"{row.name}: stock compiled after {time.perf_counter() - begin:.0f} s {problem}", flush=True)
-    ahead.close()
+    compile_ahead([workload.regions[0].region for workload in workloads.values()])
+    print(f"stock compiled after {time.perf_counter() - begin:.0f} s", flush=True)
     roofs = next(iter(workloads.values())).roofs
     result: dict[str, Any] = {
         "device": torch.cuda.get_device_name(),
@@ -293,7 +315,13 @@ def main() -> None:
         if time.perf_counter() - begin > options.limit:
             print(f"{row.name}: no time left")
             continue
-        found = measured(row, workloads[row.name], judge, options.seconds, clock)
+        try:
+            found = measured(row, workloads[row.name], judge, options.seconds, clock)
+        except Exception:
+            if not result["rows"]:
+                raise
+            traceback.print_exc()
+            continue
         result["rows"].append(found)
         print(line(found), flush=True)
         _write(options.out, result)

@@ -65,7 +65,8 @@ _REDUCTION = """
     var.correction std.correction var_mean.correction linalg_vector_norm logsumexp
 """.split()
 _COMPOSITE = """
-    native_layer_norm native_group_norm native_batch_norm _native_batch_norm_legit_no_training
+    native_layer_norm native_group_norm native_batch_norm cudnn_batch_norm
+    _native_batch_norm_legit_no_training
     _softmax _log_softmax upsample_nearest2d
 """.split()
 
@@ -101,7 +102,7 @@ HEAVY: Final = frozenset(
     median mode unique nonzero masked_select masked_scatter as_strided unfold im2col col2im
     linalg_solve_triangular linalg_solve linalg_qr linalg_svd linalg_eigh linalg_inv_ex linalg_cholesky_ex
     linalg_lu_factor_ex linalg_det native_batch_norm_legit_functional _native_batch_norm_legit_functional
-    _native_batch_norm_legit cudnn_batch_norm miopen_batch_norm lstm gru _thnn_fused_lstm_cell
+    _native_batch_norm_legit miopen_batch_norm lstm gru _thnn_fused_lstm_cell
     mkldnn_rnn_layer pixel_shuffle roll
     """.split()
 )

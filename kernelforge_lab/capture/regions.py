@@ -141,10 +141,14 @@ def _classify(node: fx.Node, kinds: dict[fx.Node, Kind], device: str, by_op: boo
     return Kind.HEAVY, reason if kind is Kind.FUSIBLE else None
 
 
+# Batch norms that both train and infer; the cuDNN one is what eager calls on a GPU.
+_EITHER_MODE = ("aten.native_batch_norm.default", "aten.cudnn_batch_norm.default")
+
+
 def _undescribable(node: fx.Node, device: str) -> str | None:
     """Why a fusible operator's call cannot be part of a region, or None."""
     target = str(node.target)
-    if target == "aten.native_batch_norm.default" and node.args[5] is not False:
+    if target in _EITHER_MODE and node.args[5] is not False:
         return "batch norm in training mode updates its statistics"
     outs = node.meta.get("val")
     values = list(outs) if isinstance(outs, (tuple, list)) else [outs]

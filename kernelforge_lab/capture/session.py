@@ -15,7 +15,7 @@ from ..kernels.region import Region
 from . import devices, roofline
 from .cuda_clock import CudaClock
 from .graph import SplitGraph, Step
-from .intact import Inputs, modules_of, untouched
+from .intact import Inputs, modules_of, own_rng, untouched
 from .ops import FUSIBLE, Kind, is_known_heavy
 from .profile import Clock, repeat
 from .trace import GraphBackend, break_reasons, through
@@ -58,7 +58,8 @@ def capture(
 
 def _capture(function: Callable[..., Any], inputs: Inputs, target: str, level: str) -> Workload:
     notes: list[str] = []
-    roofs = roofline.measure(target=target)
+    with own_rng():
+        roofs = roofline.measure(target=target)
     with untouched(function), inference(function, notes):
         step_ms = _time_step(function, inputs, target)
         clock = Clock(looking=True)

@@ -116,3 +116,19 @@ def test_every_strategy_compiles_for_every_generation_in_every_dtype(workers: Th
     assert strategies == {strategy.name for strategy in STRATEGIES if strategy.target == "cuda"}
     pairs = [(source, arch) for source in chosen.values() for arch in ARCHS]
     assert failures(workers, pairs) == []
+
+
+# On a GPU eager's batch norm is cuDNN's operator, which no CPU can trace.
+CUDNN = Region.parse("""region(in0: f32[2,8,6,7], in1: f32[8], in2: f32[8], in3: f32[8], in4: f32[8]) {
+  t0 = aten.cudnn_batch_norm.default(in0, in1, in2, in3, in4, False, 0.1, 1e-05) : (f32[2,8,6,7], _, _, _)
+  t1 = aten.relu.default(t0.0) : f32[2,8,6,7]
+  return t1
+}""")
+
+
+def test_the_batch_norm_of_cudnn_is_written_like_any_other(workers: ThreadPoolExecutor) -> None:
+    text = write(CUDNN, STRATEGIES[-2], 0)
+    assert STRATEGIES[-2].name == "flat"
+    assert failures(workers, [(Source(CUDNN, "flat", text, torch.float32), "sm_90")]) == []
+    training = Region.parse(CUDNN.text.replace("False, 0.1", "True, 0.1"))
+    assert "training mode" in (PROPOSER.refuses(training, "cuda") or "")

@@ -298,12 +298,12 @@ def _group_norm(call: Call) -> Value:
     return _with_dtypes(call, (reshape(_affine(value, None, bias), source.shape), middle, rstd))
 
 
-@lowers("_native_batch_norm_legit_no_training", "native_batch_norm")
+@lowers("_native_batch_norm_legit_no_training", "native_batch_norm", "cudnn_batch_norm")
 def _batch_norm(call: Call) -> Value:
     source = call.tensor(0)
-    if call.op.short_name == "native_batch_norm":
+    if call.op.short_name != "_native_batch_norm_legit_no_training":
         if call.flag(5, "training"):
-            raise Unsupported("aten.native_batch_norm in training mode updates its statistics")
+            raise Unsupported(f"{call.op.target} in training mode updates its statistics")
         eps = float(call.scalar(7, "eps", 1e-5))
     else:
         eps = float(call.scalar(6, "eps", 1e-5))
