@@ -17,6 +17,7 @@ import math
 import platform
 import shutil
 import statistics
+import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -48,6 +49,8 @@ MODES: list[dict[str, Any]] = [{}, {"max_autotune": True, "coordinate_descent_tu
 # More than three times the L2 of an H200.
 COLD_BYTES = 200 << 20
 AA_QUADS = 24
+# What measuring the winners once more may take beyond --limit.
+AGAIN_S = 80
 COMPILE_THREADS = 1
 
 
@@ -235,13 +238,13 @@ def _counts(words: Any) -> dict[str, int]:
 
 
 def again(
-    rows: list[dict[str, Any]], workloads: dict[str, Workload], jobs: list[Job]
+    rows: list[dict[str, Any]], workloads: dict[str, Workload], jobs: list[Job], end: float
 ) -> list[dict[str, Any]]:
     """The winners measured once more, in new processes and on other inputs."""
     found = []
     with JudgePool("cuda") as pool:
         for row in rows:
-            if row["kernel_us"] is None:
+            if row["kernel_us"] is None or time.perf_counter() > end:
                 continue
             match = next(job for job in jobs if _is_winner(job, row))
             (item,) = workloads[row["name"]].regions
@@ -322,12 +325,14 @@ def main() -> None:
                 raise
             traceback.print_exc()
             continue
+        if not result["rows"] and not found["judged"]:
+            sys.exit(f"nothing was judged: {found['ended']}")
         result["rows"].append(found)
         print(line(found), flush=True)
         _write(options.out, result)
     judge.pool.close()
     if options.twice:
-        result["twice"] = again(result["rows"], workloads, judge.jobs)
+        result["twice"] = again(result["rows"], workloads, judge.jobs, begin + options.limit + AGAIN_S)
         _write(options.out, result)
 
 
