@@ -6,7 +6,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,7 @@ from .history import History, NodeRecord
 from .log import EventLog
 from .options import AUTO, Options, matching
 from .proposers.human import HumanProposer, Submission
+from .resume import Resuming
 from .rooms import Rooms
 from .search.agent import Agent, Proven
 from .search.budget import Budget, Ledger
@@ -43,7 +44,7 @@ _STEP_MOST_S: Final = 20.0
 _POLL_S: Final = 0.1
 
 
-class Run(Steering, Conversation):
+class Run(Steering, Conversation, Resuming):
     """A search for faster kernels of one model call; made by ``forge()`` and ``%%forge``.
 
     It works in a thread of its own: ``wait`` or ``await`` it, ``pause``, ``resume``, ``stop`` it; look at
@@ -93,6 +94,7 @@ class Run(Steering, Conversation):
             regions = [item.region for item in workload.regions]
             wanted = matching(options.regions, regions)
             device, threads = rooms.device(options)
+            memory = rooms.memory(options, self.id)
         except BaseException as error:
             self.log.emit(RunState("failed", str(error) or type(error).__name__))
             raise
@@ -105,6 +107,7 @@ class Run(Steering, Conversation):
             roofs=workload.roofs,
             seed=options.seed,
             wanted=wanted,
+            memory=memory,
         )
         ledger = Ledger(Budget(options.trials, options.minutes * 60, options.budget_usd))
         self._agent = Agent(
@@ -116,6 +119,8 @@ class Run(Steering, Conversation):
             finish=self._measure if options.measure else None,
             parallel=conversation.set_up(proposers, ledger, self.log, workload.ceiling),
             threads=threads,
+            memory=memory,
+            places=rooms.places(options),
         )
         self._agent.start()
         return self
@@ -169,8 +174,25 @@ class Run(Steering, Conversation):
             self._running_agent.pause()
         return self
 
-    def resume(self) -> Run:
-        """Go on after ``pause``, or after ``stop`` while there is budget left."""
+    def resume(
+        self,
+        function: Callable[..., Any] | None = None,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Go on after ``pause``, or after ``stop`` while there is budget left.
+
+        A run from the store (``load``) goes on where it stood, also when its process was killed. With the
+        model and its inputs (as for ``start``) its step is measured in the end and ``apply`` works. Today's
+        proposers go on, whatever wrote the kernels so far; what was paid stays paid.
+
+        Raises StoreError while another process is at work on the run, ProblemError when too little of it
+        was stored.
+        """
+        if self._agent is None and self.log.latest("run_started"):
+            if function is not None:
+                self._call = (function, tuple(args), dict(kwargs or {}))
+            self._agent = self._take_up()
         agent = self._running_agent
         if agent.is_alive:
             agent.resume()
@@ -325,9 +347,13 @@ class Run(Steering, Conversation):
 
         return charts.costs(self)
 
-    def export(self, folder: str | Path) -> Path:
-        """Write the winners' sources, regions, parameters and verdicts to a folder."""
-        return export(self.history, folder)
+    def export(self, folder: str | Path, *, wheel: bool = False, arch: str | None = None) -> Path:
+        """Write the winners as a Python package that needs torch alone; its path.
+
+        With ``wheel`` also as a wheel inside ``folder``, whose path it then is. ``arch`` is the SM to compile
+        cuda kernels for where there is no GPU (``sm_90``).
+        """
+        return export(self.history, folder, wheel=wheel, arch=arch)
 
     # ---- inside ----
 
@@ -353,8 +379,8 @@ class Run(Steering, Conversation):
             workload.step_ms,
             workload.busy,
             workload.ceiling,
-            {"bandwidth_gbps": roofs.bandwidth_gbps, "gflops": roofs.gflops},
-            [item.as_json() for item in workload.regions],
+            roofs.as_json(),
+            [{**item.as_json(), "stats": [asdict(s) for s in item.stats]} for item in workload.regions],
             [
                 {"name": op.name, "count": op.count, "time_us": op.time_us, "share": op.share}
                 for op in workload.vendor

@@ -38,6 +38,9 @@ _OPTIMISE: Final = (
 )  # fmt: skip
 _REPORT: Final = ("-w", "-fdiagnostics-color=never")
 _IS_MAC: Final = sys.platform == "darwin"
+# Apple's clang knows -mcpu=native only, and has OpenMP without its driver knowing.
+_MACHINE: Final = ("-mcpu=native", "-Xclang", "-fopenmp") if _IS_MAC else ("-march=native", "-fopenmp")
+_LINK: Final = ("-shared", "-undefined", "dynamic_lookup") if _IS_MAC else ("-shared", "-s")
 
 
 @dataclass(frozen=True)
@@ -139,21 +142,22 @@ class CpuLauncher:
             raise ValueError(f"a launcher takes each of {wanted} once, but was given {got or 'nothing'}")
 
 
+def build_flags() -> list[str]:
+    """How an exported kernel is built elsewhere: into a shared object, by a compiler not known yet."""
+    return [*_OPTIMISE, *_MACHINE, "-w", *_LINK]
+
+
 def _flags(compiler: Compiler) -> list[str]:
-    # Apple's clang knows -mcpu=native only, and has OpenMP without its driver knowing.
-    native = "-mcpu=native" if _IS_MAC else "-march=native"
-    openmp = ["-Xclang", "-fopenmp"] if _IS_MAC else ["-fopenmp"]
     errors = "-fmax-errors=8" if compiler.family == "gcc" else "-ferror-limit=8"
-    return [*_OPTIMISE, native, *openmp, *_REPORT, errors]
+    return [*_OPTIMISE, *_MACHINE, *_REPORT, errors]
 
 
 def _compile(compiler: Compiler, flags: list[str], unit: str, key: str) -> cache.Entry:
-    link = ["-shared", "-undefined", "dynamic_lookup"] if _IS_MAC else ["-shared", "-s"]
     header = prelude_header(compiler, flags)
     with tempfile.TemporaryDirectory(prefix="kernelforge-") as folder:
         output = Path(folder) / "kernel.so"
         start = time.perf_counter()
-        log = compiler.run([*flags, *link, "-include", header, "-o", str(output), "-x", "c++", "-"], unit)
+        log = compiler.run([*flags, *_LINK, "-include", header, "-o", str(output), "-x", "c++", "-"], unit)
         compile_s = time.perf_counter() - start
         facts = read_shared_object(output)
         notes: dict[str, Any] = {"compile_s": compile_s, "log": log, "foreign": []}
