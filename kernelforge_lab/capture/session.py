@@ -26,6 +26,7 @@ _PROFILE_LIMIT_S: Final = 4.0
 _ALONE_LIMIT_S: Final = 3.0
 _ALONE_PASSES: Final = 3
 _LEVELS: Final = ("region", "op")
+_WORDS_MOST: Final = 600
 
 # One call site and what the step pays for it, in µs.
 Cost: TypeAlias = tuple[Step, float]
@@ -52,14 +53,19 @@ def capture(
     if not callable(function):
         raise CaptureError(f"{type(function).__name__} cannot be called.", "Give a module or a function.")
     devices.check(function, args, kwargs or {}, target)
+    inputs = Inputs(args, kwargs or {})
+    if inputs.uncopied:
+        _refuse_streams((*args, *(kwargs or {}).values()))
     with devices.entered(args, kwargs or {}, target):
-        return _capture(function, Inputs(args, kwargs or {}), target, level)
+        return _capture(function, inputs, target, level)
 
 
 def _capture(function: Callable[..., Any], inputs: Inputs, target: str, level: str) -> Workload:
     notes: list[str] = []
     with own_rng():
         roofs = roofline.measure(target=target)
+    if inputs.uncopied:
+        notes.append(f"arguments could not be copied, every run gets the same objects: {inputs.uncopied}")
     with untouched(function), inference(function, notes):
         step_ms = _time_step(function, inputs, target)
         clock = Clock(looking=True)
@@ -88,6 +94,16 @@ def _capture(function: Callable[..., Any], inputs: Inputs, target: str, level: s
     )
 
 
+def _refuse_streams(arguments: tuple[Any, ...]) -> None:
+    """Raise CaptureError for an argument that can be read only once, and would be lost to the person."""
+    for value in arguments:
+        if isinstance(value, Iterator):
+            raise CaptureError(
+                f"An argument is a {type(value).__name__}, which can be read only once.",
+                "Give the model a list or a tensor, so that the call can be repeated.",
+            )
+
+
 @contextlib.contextmanager
 def inference(function: Callable[..., Any], notes: list[str] | None = None) -> Iterator[None]:
     """The grad mode a call is captured and measured in: the person's own, but without recording."""
@@ -111,10 +127,9 @@ def _time_step(function: Callable[..., Any], inputs: Inputs, target: str) -> flo
 
     try:
         once()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CaptureError(
-            f"the model raised {type(error).__name__}: {error}",
-            "Make the call work without kernelforge first.",
+            f"The model raised {_in_short(error)}.", "Make the call work without kernelforge first."
         ) from error
     inputs.note_mutation()
     return sorted(taken := repeat(once, _STEP_LIMIT_S))[len(taken) // 2] * 1e3
@@ -216,11 +231,17 @@ def _left_out(graphs: list[SplitGraph]) -> list[str]:
     for split in graphs:
         kept.update(f"{target} stays on PyTorch: {reason}" for target, reason in split.kept)
         for step in split.steps:
-            if step.kind is Kind.RANDOM:
+            if step.kind is Kind.RANDOM and "getitem" not in step.name:
                 kept[f"{step.name} stays on PyTorch: random op"] += 1
             elif step.kind is Kind.HEAVY and step.region is None and not _is_known(step.name):
                 kept[f"{step.name} stays on PyTorch: not in the operator table"] += 1
     return [text + (f" (×{count})" if count > 1 else "") for text, count in kept.items()]
+
+
+def _in_short(error: BaseException) -> str:
+    """Type and first words: an exception may carry a whole tensor."""
+    words = f"{type(error).__name__}: {error}".rstrip(" .:")
+    return words if len(words) <= _WORDS_MOST else f"{words[:_WORDS_MOST]} …"
 
 
 def _is_known(target: str) -> bool:

@@ -147,7 +147,7 @@ def test_the_persons_compile_cache_survives() -> None:
 
 
 def test_a_model_that_raises_is_a_capture_error_with_its_own_words() -> None:
-    with pytest.raises(CaptureError, match=r"the model raised RuntimeError: .*shapes cannot be multiplied"):
+    with pytest.raises(CaptureError, match=r"The model raised RuntimeError: .*shapes cannot be multiplied"):
         capture(Block(), (torch.randn(3, 5),))
 
 
