@@ -1,6 +1,6 @@
 """Every region of the models people bring gets a kernel from the templates that the judge proves correct.
 
-The judge's own proof (oracle, families of inputs, guards, repeats) runs here whole; only its clock does not.
+The judge's whole proof (oracle, families of inputs, guards, repeats) without its clock.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ import torch
 
 from kernelforge_lab.capture.profile import Clock
 from kernelforge_lab.capture.trace import GraphBackend, through
-from kernelforge_lab.judge.candidate import CandidateDied
-from kernelforge_lab.judge.checker import Checker
-from kernelforge_lab.judge.checks import Failed
-from kernelforge_lab.judge.job import Job, Limits
-from kernelforge_lab.judge.trial import Trial
+from kernelforge_lab.judge.job import Job
+from kernelforge_lab.judge.pool import JudgePool
+from kernelforge_lab.judge.verdict import Status
 from kernelforge_lab.kernels.region import Region
 from kernelforge_lab.kernels.stats import InputStats
 from kernelforge_lab.proposers.base import Ask
@@ -26,7 +24,6 @@ from .zoo import ZOO
 
 THREADS = 2
 TEMPLATES = TemplatesProposer()
-LIMITS = Limits(compile_s=0)
 # What may stay without a kernel, and the operator that is the reason.
 DECLARED = ("scatter", "solve_triangular")
 
@@ -34,10 +31,9 @@ Regions = dict[str, tuple[Region, tuple[InputStats, ...]]]
 
 
 @pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    checker = Checker("cpu", THREADS)
-    yield checker
-    checker.close()
+def pool() -> Iterator[JudgePool]:
+    with JudgePool("cpu", threads=THREADS) as pool:
+        yield pool
 
 
 def regions_of(name: str, dtype: torch.dtype) -> Regions:
@@ -53,25 +49,7 @@ def regions_of(name: str, dtype: torch.dtype) -> Regions:
     return {key: (region, clock.stats.get(key, ())) for key, region in found.items()}
 
 
-def prove(checker: Checker, job: Job) -> str:
-    """Why the judge does not accept the job's kernel; "" when it does."""
-    built = checker.target.build(job.kernel, job.region)
-    bench = checker._bench(job.region, job.stats, job.limits, job.seed)
-    if built.foreign or bench.refused:
-        return bench.refused or f"it uses {built.foreign}"
-    arena = bench.arena(built.plan.workspaces)
-    candidate = checker._start(built, arena, bench)
-    try:
-        trial = Trial(job, bench, candidate, arena, atomics=False)
-        trial.prove()
-    except (Failed, CandidateDied) as stop:
-        return f"{stop.status.value}: {stop.evidence}"
-    finally:
-        checker._end(candidate)
-    return "" if sum(trial.proof.checks.values()) > 0 else "nothing was checked"
-
-
-def problem_with(checker: Checker, region: Region, stats: tuple[InputStats, ...]) -> str:
+def problem_with(pool: JudgePool, region: Region, stats: tuple[InputStats, ...]) -> str:
     """Why no strategy of the templates gives an accepted kernel; "" when one does."""
     refusal = TEMPLATES.refuses(region, "cpu")
     if refusal is not None:
@@ -80,10 +58,10 @@ def problem_with(checker: Checker, region: Region, stats: tuple[InputStats, ...]
     for strategy in TEMPLATES.strategies(region, "cpu", None):
         kernel = TEMPLATES.propose(Ask(region, "cpu", strategy, threads=THREADS))
         assert kernel is not None
-        why = prove(checker, Job(region, kernel, stats, limits=LIMITS))
-        if not why:
+        verdict = pool.submit(Job(region, kernel, stats, timed=False)).result(timeout=60)
+        if verdict.status is Status.CORRECT and verdict.check_count > 0:
             return ""
-        said.append(f"{strategy}: {why}")
+        said.append(f"{strategy}: {verdict.status.value}: {verdict.evidence}")
     return "; ".join(said) or "no strategy"
 
 
@@ -92,13 +70,13 @@ def problem_with(checker: Checker, region: Region, stats: tuple[InputStats, ...]
     [*((name, torch.float32) for name in ZOO), ("gemma4", torch.bfloat16)],
     ids=lambda value: str(value).removeprefix("torch."),
 )
-def test_every_region_gets_a_proven_kernel(checker: Checker, name: str, dtype: torch.dtype) -> None:
+def test_every_region_gets_a_proven_kernel(pool: JudgePool, name: str, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     regions = regions_of(name, dtype)
     assert len(regions) >= 4
     unserved = {
         f"{key} {region.title}": why
         for key, (region, stats) in regions.items()
-        if (why := problem_with(checker, region, stats))
+        if (why := problem_with(pool, region, stats))
     }
     assert not unserved
