@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .comparison import compare
     from .entry import forge, load
     from .run import Run
 
-__all__ = ["Run", "__version__", "forge", "load", "load_ipython_extension"]
+__all__ = ["Run", "__version__", "compare", "forge", "load", "load_ipython_extension"]
 
 
 def load_ipython_extension(ipython: Any) -> None:
@@ -53,6 +54,10 @@ def __getattr__(name: str) -> Any:
         from . import entry
 
         return getattr(entry, name)
+    if name == "compare":
+        from .comparison import compare
+
+        return compare
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

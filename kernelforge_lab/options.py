@@ -35,6 +35,8 @@ class Options:
     wait        block until the run has ended; None decides by where we run (notebook: no, script: yes)
     strict      installed kernels raise instead of falling back
     measure     end with the A/B of the whole model
+    library     use (and prove again) kernels that earlier runs proved, before writing any
+    executor    judges work there: any ``concurrent.futures`` executor, or a ``dask.distributed`` client
     title       the name people see; default the model's class
     """
 
@@ -49,6 +51,8 @@ class Options:
     wait: bool | None = None
     strict: bool = False
     measure: bool = True
+    library: bool = True
+    executor: Any = field(default=None, compare=False, repr=False)
     title: str = ""
 
     def __post_init__(self) -> None:

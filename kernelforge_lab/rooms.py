@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .options import Options
 from .search.judge import Judge
+from .search.memory import Memory
 
 if TYPE_CHECKING:
     from .capture import Workload
@@ -28,9 +29,24 @@ def _target(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping
 
 
 def _judge(options: Options) -> Judge:
+    from .judge.farm import JudgeFarm
     from .judge.pool import JudgePool
 
+    if options.executor is not None:
+        return JudgeFarm(options.target, options.executor)
     return JudgePool(options.target)
+
+
+def _places(options: Options) -> Callable[[], int]:
+    from .judge.farm import places
+
+    return places(options.executor)
+
+
+def _memory(options: Options, run: str) -> Memory | None:
+    from .library import open_library
+
+    return open_library(options.target, run) if options.library else None
 
 
 def _proposers(options: Options) -> list[Proposer]:
@@ -56,7 +72,8 @@ def _device(options: Options) -> tuple[str, int]:
 class Rooms:
     """Capture, judge, proposers, deployment and the device (its name and threads). Tests put fakes here.
 
-    ``target`` says where a call runs when the options leave that open.
+    ``target`` says where a call runs when the options leave that open, ``memory`` is the library of
+    proven kernels, ``places`` tells how many kernels the judge takes at once.
     """
 
     capture: Callable[..., Workload] = _capture
@@ -65,3 +82,5 @@ class Rooms:
     apply: Callable[..., Forged] = _apply
     device: Callable[[Options], tuple[str, int]] = _device
     target: Callable[..., str] = _target
+    memory: Callable[[Options, str], Memory | None] = _memory
+    places: Callable[[Options], Callable[[], int]] = _places

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 
 from ..exc import ForgeError
-from . import doctor, export, forge, judge, regions, report, verify
+from . import doctor, export, forge, judge, library, regions, report, runs, verify
 
 __all__ = ["main"]
 
-_COMMANDS = (forge, judge, regions, report, verify, export, doctor)
+_COMMANDS = (forge, judge, regions, runs, report, verify, export, library, doctor)
 # Bad input or a machine that lacks something; argparse uses the same code for bad options.
 _EXIT_ERROR = 2
 _EXIT_INTERRUPTED = 130

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -73,6 +73,11 @@ class Purse:
         with self._lock:
             if self._tickets.pop(ticket.number, None) is not None:
                 self._spent[ticket.region] = self._spent.get(ticket.region, 0.0) + usd
+
+    def carry(self, spent: Mapping[str, float]) -> None:
+        """Dollars by region that an earlier part of the run has paid; prices of today do not change them."""
+        with self._lock:
+            self._spent = dict(spent)
 
     def _left(self, region: str, elsewhere: float) -> list[tuple[float, str]]:
         spent = sum(self._spent.values())

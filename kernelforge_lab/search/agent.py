@@ -18,6 +18,7 @@ from ..proposers.human import HumanProposer
 from .budget import Ledger
 from .forest import Flight, Forest
 from .judge import Judge
+from .memory import Memory
 from .orders import MarkNode, Order, Orders
 from .pace import Pace
 from .tree import Action
@@ -60,7 +61,7 @@ class Agent:
     human proposer's queue are safe from anywhere and act within a moment, also while a judgement is
     under way (it is then abandoned, not waited for). ``finish`` gets the proven winners at the end, in
     a thread of its own, and returns an event to emit (the measured step) or None. ``parallel`` is how many
-    questions to models may be under way at once.
+    questions to models may be under way at once, ``places`` how many kernels the judge takes at once now.
     """
 
     def __init__(
@@ -74,11 +75,13 @@ class Agent:
         finish: Finish | None = None,
         parallel: int = 1,
         threads: int = 0,
+        memory: Memory | None = None,
+        places: Callable[[], int] = lambda: 1,
     ) -> None:
         self.forest, self.ledger, self.emit = forest, ledger, emit
         self.human = human or HumanProposer()
         self.human.listener = self._wake_up
-        self.bench = Bench(forest, judge, ledger, emit, threads)
+        self.bench = Bench(forest, judge, ledger, emit, threads=threads, memory=memory)
         self.orders = Orders(self.bench)
         self.orders.listener = self._wake_up
         self.done = threading.Event()
@@ -86,6 +89,7 @@ class Agent:
         self._finish = finish
         self.finished: Proven | None = None
         self._parallel = max(1, parallel)
+        self._places = places
         self._tasks: list[_Task] = []
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -235,7 +239,8 @@ class Agent:
 
     def _launch(self) -> None:
         """Fill the free places. Regions that are through prove their winner at once."""
-        while len(self._tasks) < self._parallel:
+        places = max(1, self._places())
+        while len(self._tasks) < max(self._parallel, places):
             flights = [task.flight for task in self._tasks]
             flying = sum(flight.action is not None for flight in flights)
             if self.ledger.trials + flying >= self.ledger.budget.trials:
@@ -246,8 +251,9 @@ class Agent:
             if chosen is None:
                 return
             search, action = chosen
-            if not self._is_paid(action) and any(not self._is_paid(f.action) for f in flights if f.action):
-                # The device does one thing at a time; only questions to models overlap.
+            judging = sum(not self._is_paid(f.action) for f in flights if f.action)
+            if not self._is_paid(action) and judging >= places:
+                # A device does one thing at a time; only questions to models overlap.
                 return
             work = self.bench.trial(search, action) if action else self.bench.prepare(search)
             self._start(work, Flight(search.hash, action))

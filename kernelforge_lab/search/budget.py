@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -43,6 +43,12 @@ class Ledger:
     def __post_init__(self) -> None:
         # The cap is read at every reservation: a person may add to the budget.
         self.purse = Purse(lambda: self.budget.usd)
+
+    def carry(self, trials: int, elapsed_s: float, usd: Mapping[str, float]) -> None:
+        """What the run had spent before it was taken up again; dollars by region."""
+        self.trials, self._before_s = trials, elapsed_s
+        self.purse.carry(usd)
+        self.usd = self.purse.spent_usd
 
     def start(self) -> None:
         """The clock runs (again)."""

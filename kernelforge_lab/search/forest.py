@@ -18,6 +18,7 @@ from . import policy, reward
 from .bandit import Bandit, Move
 from .budget import Ledger
 from .identity import binary_key, source_key
+from .memory import Memory
 from .regions import RegionSearch, bottleneck_of, next_region
 from .tree import Action, Node, Tree
 from .tune import Params, combinations
@@ -49,7 +50,9 @@ class Forest:
         roofs: Roofs,
         seed: int = 0,
         wanted: Collection[str] | None = None,
+        memory: Memory | None = None,
     ) -> None:
+        self._memory = memory
         self.target = target
         self.seed = seed
         self.roofs = roofs
@@ -77,13 +80,17 @@ class Forest:
         """Node ids are unique in the run; taking one is safe from any thread."""
         return next(self._ids)
 
-    def plant(self, search: RegionSearch, stock: Stock) -> Node:
-        """Stock of a region is known: its tree starts."""
+    def resume_ids(self, after: int) -> None:
+        """Later nodes get numbers past ``after``: a run goes on that was read back from its events."""
+        self._ids = itertools.count(after + 1)
+
+    def plant(self, search: RegionSearch, stock: Stock, root_id: int | None = None) -> Node:
+        """Stock of a region is known: its tree starts (with a root that had a number already)."""
         times_us = dict(stock.times_us)
         search.stock, search.stock_us, search.noise = stock.best, stock.best_us, stock.noise
         if 0 < stock.floor_us < search.floor_us:
             search.floor_us = stock.floor_us
-        search.tree = Tree(self.new_id(), search.reward_of_stock())
+        search.tree = Tree(root_id or self.new_id(), search.reward_of_stock())
         root = search.tree.nodes[search.tree.root]
         others = ", ".join(f"{name} {us:.1f} µs" for name, us in times_us.items() if name != stock.best)
         root.verdict = Verdict(
@@ -257,7 +264,7 @@ class Forest:
         if not item.eligible:
             return "ineligible", item.reason
         refusals = [p.refuses(item.region, self.target) for p in self.proposers.values()]
-        if all(refusals):
+        if all(refusals) and not (self._memory and self._memory.known(item.region)):
             return "ineligible", "; ".join(dict.fromkeys(r for r in refusals if r)) or "nobody writes kernels"
         reason = search.stop_reason()
         return ("off", reason) if reason else ("waiting", "")

@@ -47,7 +47,14 @@ class ContinueFrom:
     hint: str
 
 
-Order: TypeAlias = MoreBudget | SwitchRegion | MarkNode | ContinueFrom
+@dataclass(frozen=True, slots=True)
+class JudgeAgain:
+    """A kernel whose judgement was lost with the process that waited for it."""
+
+    node: int
+
+
+Order: TypeAlias = MoreBudget | SwitchRegion | MarkNode | ContinueFrom | JudgeAgain
 
 
 class Orders:
@@ -82,6 +89,11 @@ class Orders:
                     self._mark(node, mark)
                 case ContinueFrom(node, hint):
                     yield from self._continue(node, hint)
+                case JudgeAgain(node):
+                    search = self._bench.forest.region_of(node)
+                    assert search.tree is not None
+                    work = self._bench.judge_entered(search, search.tree.nodes[node])
+                    yield work, Flight(search.hash, None)
 
     def _more(self, order: MoreBudget) -> None:
         ledger = self._bench.ledger

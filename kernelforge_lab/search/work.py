@@ -22,6 +22,7 @@ from ..proposers.outcome import Outcome
 from .budget import Ledger
 from .forest import TUNE, Forest
 from .judge import Judge
+from .memory import LIBRARY, Memory
 from .regions import RegionSearch
 from .tree import Action, Node
 from .tune import Params, halving
@@ -60,9 +61,17 @@ class Bench:
     """
 
     def __init__(
-        self, forest: Forest, judge: Judge, ledger: Ledger, emit: Callable[[Event], object], threads: int = 0
+        self,
+        forest: Forest,
+        judge: Judge,
+        ledger: Ledger,
+        emit: Callable[[Event], object],
+        *,
+        threads: int = 0,
+        memory: Memory | None = None,
     ) -> None:
         self.forest, self.judge, self.ledger, self.emit, self.threads = forest, judge, ledger, emit, threads
+        self.memory = memory
         self.proven: dict[str, tuple[Kernel, Verdict]] = {}
         self.stocks: dict[str, Stock] = {}
         self.doing = ""
@@ -83,6 +92,36 @@ class Bench:
         self.emit(NodeAdded(root.id, search.hash, None, "stock", "", f"PyTorch: {stock.best}", ""))
         self.emit(NodeJudged(root.id, search.hash, root.verdict.as_json(), root.reward))
         self.tell(search)
+        yield from self._remembered(search)
+
+    def _remembered(self, search: RegionSearch) -> Work:
+        """Prove again what earlier runs proved; a winner of this device ends the search before it begins.
+
+        It is no trial: nothing was written for it and nothing is paid.
+        """
+        region, tree = search.item.region, search.tree
+        assert tree is not None
+        for known in self.memory.known(region) if self.memory else ():
+            kernel = self.forest.settled(replace(known.kernel, proposer=LIBRARY, strategy=known.origin))
+            node = self._enter(search, kernel, tree.root, self.forest.new_id())
+            self.doing = f"{region.title}: proving a known kernel again"
+            self.forest.twin_by_source(kernel, node.id)
+            seed = self.forest.seed + _FINAL_SEED
+            try:
+                verdict = yield self.judge.submit(self._job(search, kernel, seed, finalist=True))
+            except BaseException:
+                self.forest.forget(kernel, node.id)
+                raise
+            self.forest.twin_by_binary(kernel, verdict, node.id)
+            self.forest.record(search, None, node.id, verdict)
+            self.emit(NodeJudged(node.id, search.hash, verdict.as_json(), node.reward or 0.0))
+            if verdict.status is Status.FASTER and known.is_of_here:
+                self.proven[search.hash] = (kernel, verdict)
+                self.close(search, f"a proven kernel of {known.origin}, proven again", node)
+                return
+            if verdict.status in REPAIRABLE and self.memory:
+                self.memory.forget(region, known.kernel)
+            self.tell(search)
 
     def trial(self, search: RegionSearch, action: Action) -> Work:
         """One expansion: ask the proposer (or race parameters), then judge what came."""
@@ -174,6 +213,7 @@ class Bench:
         before = search.state
         if search.tree is None:
             yield from self.prepare(search)
+            before = search.state
         tree = search.tree
         if tree is None:
             self.emit(
@@ -192,11 +232,16 @@ class Bench:
         self, search: RegionSearch, kernel: Kernel, parent: int, node: int, action: Action | None = None
     ) -> Work:
         """Add a kernel to the tree, judge it unless it has a twin, record the verdict."""
-        assert search.tree is not None
         kernel = self.forest.settled(kernel)
-        added = search.tree.add(node, parent, kernel)
+        added = self._enter(search, kernel, parent, node)
         if action:
             added.proposer, added.strategy = action.move
+        yield from self.judge_entered(search, added, action)
+
+    def _enter(self, search: RegionSearch, kernel: Kernel, parent: int, node: int) -> Node:
+        """A kernel enters the tree and is told of."""
+        assert search.tree is not None
+        added = search.tree.add(node, parent, kernel)
         params = dict(kernel.params)
         self.emit(
             NodeAdded(
@@ -210,6 +255,12 @@ class Bench:
                 params,
             )
         )
+        return added
+
+    def judge_entered(self, search: RegionSearch, added: Node, action: Action | None = None) -> Work:
+        """Judge a kernel of the tree unless it has a twin, record the verdict."""
+        kernel, node = added.kernel, added.id
+        assert kernel is not None
         twin = self.forest.twin_by_source(kernel, node)
         if twin is not None:
             verdict = self.forest.duplicate_of(search, twin)
@@ -243,6 +294,8 @@ class Bench:
             self.emit(NodeJudged(node.id, search.hash, verdict.as_json(), node.reward or 0.0))
             if verdict.status is Status.FASTER:
                 self.proven[search.hash] = (node.kernel, verdict)
+                if self.memory:
+                    self.memory.remember(search.item.region, node.kernel, verdict)
                 self.close(search, search.reason, node)
                 return
         if candidates:

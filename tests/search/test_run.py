@@ -303,7 +303,9 @@ def test_misspelt_names_are_explained() -> None:
 
 
 def test_the_public_names_are_few() -> None:
-    assert kernelforge_lab.__all__ == ["Run", "__version__", "forge", "load", "load_ipython_extension"]
+    assert kernelforge_lab.__all__ == [
+        "Run", "__version__", "compare", "forge", "load", "load_ipython_extension",
+    ]  # fmt: skip
     assert kernelforge_lab.Run is Run and kernelforge_lab.forge is forge and kernelforge_lab.load is load
     with pytest.raises(AttributeError, match="no attribute 'frge'"):
         kernelforge_lab.frge  # noqa: B018
