@@ -88,13 +88,21 @@ class CpuGround:
         return HostArena(layout)
 
     def take_runner(self, *, fresh: bool = False) -> RunnerProcess:  # noqa: ARG002 - each is fresh here
+        self._replace_dead_spare()
         runner, self._spare = self._spare, RunnerProcess(self._threads)
         return runner
+
+    def _replace_dead_spare(self) -> None:
+        """Something else ended it while it idled (short memory, a person): no kernel's fault."""
+        if self._spare.process.poll() is not None:
+            self._spare.kill()
+            self._spare = RunnerProcess(self._threads)
 
     def give_back(self, runner: RunnerProcess, *, clean: bool) -> None:  # noqa: ARG002 - never used twice
         runner.kill()
 
     def wait_ready(self) -> None:
+        self._replace_dead_spare()
         self._spare.wait_ready()
 
     def stock_side(self, function: Callable[..., Sequence[torch.Tensor]], arena: Arena) -> Side:

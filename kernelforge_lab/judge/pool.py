@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 from ..exc import WorkerDied
 from ..kernels.region import Region
 from ..kernels.stats import InputStats
+from ..targets import require_compiler
 from . import channel
 from .candidate import OMP_ENVIRONMENT
 from .job import Job, Limits, Stock
@@ -46,11 +47,14 @@ _CLOSE_GRACE_S: Final = 3.0
 class JudgePool:
     """Judges kernels for one target in a checker process that starts at once, in the background.
 
+    Raises NoCompilerError where nothing can be built: before any stock is measured in vain.
+
     >>> pool = JudgePool("cpu")  # doctest: +SKIP
     >>> pool.submit(Job(region, kernel)).result().status  # doctest: +SKIP
     """
 
     def __init__(self, target_name: str, *, threads: int | None = None) -> None:
+        require_compiler(target_name)
         self._target = target_name
         self._threads = threads
         self._queue: PriorityQueue[tuple[int, int, str, Any, Future[Any] | None]] = PriorityQueue()

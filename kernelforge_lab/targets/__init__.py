@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..exc import ProblemError
 from .base import Built, DeviceInfo, Launcher, Target
 
-__all__ = ["NAMES", "Built", "DeviceInfo", "Launcher", "Target", "get"]
+__all__ = ["NAMES", "Built", "DeviceInfo", "Launcher", "Target", "get", "require_compiler"]
 
 NAMES = ("cpu", "cuda")
 
@@ -29,3 +29,15 @@ def get(name: str, arch: str | None = None, *, threads: int | None = None) -> Ta
 
         return CudaTarget(arch)
     raise ProblemError(f"There is no target {name!r}.", f"Use one of: {', '.join(NAMES)}.")
+
+
+def require_compiler(name: str) -> None:
+    """Raises NoCompilerError, which says how to get one, when nothing here compiles for the target."""
+    if name == "cuda":
+        from .cuda_compiler import find_cuda_compiler
+
+        find_cuda_compiler()
+    else:
+        from .toolchain import find_compiler
+
+        find_compiler()
