@@ -7,7 +7,10 @@ from the log that numbers them. The TypeScript side (js/core/protocol.ts) mirror
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+# Run states after which nothing more happens by itself.
+ENDED: Final = frozenset({"finished", "stopped", "failed"})
 
 
 @dataclass(frozen=True)
