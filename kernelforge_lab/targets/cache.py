@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import platformdirs
+
+# A place without room for a few kernels (20-50 KB each) is as good as none.
+_ROOM_BYTES: Final = 1 << 20
 
 
 def cache_root() -> Path:
@@ -28,10 +31,11 @@ def _writable(wish: str) -> Path:
     path = Path(wish).expanduser().absolute()
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            return path
+        with tempfile.TemporaryFile(dir=path) as probe:
+            probe.write(bytes(_ROOM_BYTES))
+        return path
     except OSError:
-        # A read-only home must not stop anybody; kernels are then built anew in each process.
+        # A read-only home or a full disk must not stop anybody; kernels are then built anew in each process.
         private = tempfile.mkdtemp(prefix="kernelforge-cache-")
         atexit.register(shutil.rmtree, private, ignore_errors=True)
         return Path(private)

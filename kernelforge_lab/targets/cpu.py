@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ..exc import CompileError, KernelSourceError
+from ..exc import CompileError, ForgeError, KernelSourceError
 from ..kernels.format import parse
 from ..kernels.kernel import Kernel
 from ..kernels.region import Region
@@ -77,7 +77,11 @@ class CpuTarget:
         entry = cache.look_up("cpu", key)
         notes = entry.notes if entry else {}
         if entry is None:
-            entry = _compile(compiler, flags, unit, key)
+            try:
+                entry = _compile(compiler, flags, unit, key)
+            except OSError as error:
+                where = f"Free space in {cache.cache_root()}, or set KERNELFORGE_CACHE to another place."
+                raise ForgeError(f"A built kernel cannot be kept: {error.strerror}.", where) from error
         return Built(
             path=str(entry.binary),
             plan=plan,

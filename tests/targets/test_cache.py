@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -78,6 +79,17 @@ def test_a_place_that_cannot_be_written_is_replaced_by_a_private_one(
     root = cache.cache_root()
     assert root.stat().st_mode & 0o077 == 0
     assert cache.cache_root() == root
+
+
+def test_a_full_disk_is_replaced_by_a_private_place_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(dir: Path) -> IO[bytes]:
+        return Path("/dev/full").open("wb", buffering=0)
+
+    monkeypatch.setenv("KERNELFORGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache.tempfile, "TemporaryFile", full)
+    assert tmp_path not in cache.cache_root().parents
 
 
 def test_keys_tell_where_a_part_ends() -> None:
