@@ -84,7 +84,7 @@ def test_a_place_that_cannot_be_written_is_replaced_by_a_private_one(
 def test_a_full_disk_is_replaced_by_a_private_place_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(dir: Path) -> IO[bytes]:
+    def full(**_: object) -> IO[bytes]:
         return Path("/dev/full").open("wb", buffering=0)
 
     monkeypatch.setenv("KERNELFORGE_CACHE", str(tmp_path / "cache"))
