@@ -68,6 +68,13 @@ class Guard:
         """The kernel serves calls (its shadow calls are over and nothing went wrong)."""
         return self._detour[0] is None
 
+    def shadow_again(self, calls: int) -> None:
+        """Compare the next ``calls`` calls with stock again. A kernel that is off stays off."""
+        with self._lock:
+            if self._detour[0] in (None, self._shadowed) and calls > 0:
+                self._shadow_left = calls
+                self._detour[0] = self._shadowed
+
     def _generate(self, aligned: bool) -> RegionCall:
         """The fast path as straight-line Python; shape, strides and dtype cost about 0.2 µs an input."""
         region = self.region

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from .. import targets
 from ..capture.graph import Boxed, Implementation, SplitGraph
@@ -16,10 +17,15 @@ from .counts import Counts
 from .guard import Guard, wants_aligned
 from .winner import COMPILED, Winner
 
+_NO_WINNER: Final = "no kernel was forged for these inputs (another shape, dtype or autocast)"
+_SEARCH: Final = "Forge the model on such inputs too, or apply without strict."
+
 
 @dataclass
 class Installer:
     """Gives each region its winner's guarded callable; None (stock) where there is none or it won't load.
+
+    ``calls`` counts graphs run; one in which no winner has a place is a counted miss of each of its calls.
 
     A kernel needs the certificate of its verdict, issued on this device with these versions.
     """
@@ -31,10 +37,30 @@ class Installer:
     counts: Counts = field(default_factory=Counts)
     installed: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    calls: int = 0
+    guards: list[Guard] = field(default_factory=list)
 
     def build(self, split: SplitGraph) -> Boxed:
         """The graph with winners in place."""
-        return split.build(self.implement)
+        served = any(name in self.winners for name in split.regions)
+        return self._counting(split.build(self.implement), served or not split.regions)
+
+    def _counting(self, graph: Boxed, served: bool) -> Boxed:
+        def run(args: list[Any]) -> Any:
+            self.calls += 1
+            if not served:
+                self.counts.miss(_NO_WINNER)
+                if self.strict:
+                    raise GuardError(f"The call fell back to PyTorch: {_NO_WINNER}.", _SEARCH)
+            return graph(args)
+
+        run._boxed_call = True  # type: ignore[attr-defined]
+        return run
+
+    def shadow_again(self, calls: int) -> None:
+        """Every live kernel's next ``calls`` calls are compared with PyTorch again."""
+        for guard in self.guards:
+            guard.shadow_again(calls)
 
     def implement(self, region: Region) -> Implementation | None:
         winner = self.winners.get(region.hash)
@@ -54,6 +80,7 @@ class Installer:
                 raise
             return None
         self.installed.add(region.hash)
+        self.guards.append(guard)
         return guard.call
 
     def _guard(self, region: Region, kernel: Kernel, certificate: Certificate | None) -> Guard:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ..exc import ForgeError
 from ..history import History, NodeRecord, RegionRecord
+from ..judge.certificate import certificate_of
 from ..kernels.region import Region
 from .readme import readme
 from .region_json import region_json
@@ -102,6 +103,7 @@ def _write(
     (root / source).write_text(node.source)
     (root / path).write_text(record.info["text"] + "\n")
     region = Region.parse(record.info["text"])
+    paper = certificate_of(node.verdict)
     return {
         "hash": record.hash,
         "title": record.info["title"],
@@ -115,7 +117,7 @@ def _write(
         "idea": node.idea,
         "verdict": node.verdict.as_json() if node.verdict else None,
         **region_json(region),
-        **unit_json(root, node.kernel(target), region, arch),
+        **unit_json(root, node.kernel(target), region, arch=arch, threads=paper.threads if paper else None),
     }
 
 

@@ -20,24 +20,30 @@ def build_json(target: str) -> dict[str, Any]:
     return {"prelude": "units/prelude_cpu.h", "flags": build_flags()}
 
 
-def unit_json(root: Path, kernel: Kernel, region: Region, arch: str | None) -> dict[str, Any]:
+def unit_json(
+    root: Path, kernel: Kernel, region: Region, *, arch: str | None, threads: int | None
+) -> dict[str, Any]:
     """Write the kernel's build inputs under ``root``; what the manifest says of them.
+
+    ``threads`` are those a cpu kernel was proven with: their number is part of its code.
 
     Raises OSError, and for cuda whatever compiling raises.
     """
     from ..deploy.guard import wants_aligned
 
-    made = _cpu(root, kernel, region) if kernel.target == "cpu" else _cuda(root, kernel, region, arch)
+    made = (
+        _cpu(root, kernel, region, threads) if kernel.target == "cpu" else _cuda(root, kernel, region, arch)
+    )
     aligned = kernel.target == "cuda" or wants_aligned(kernel.source)
     return {**made, "aligned": aligned}
 
 
-def _cpu(root: Path, kernel: Kernel, region: Region) -> dict[str, Any]:
+def _cpu(root: Path, kernel: Kernel, region: Region, threads: int | None) -> dict[str, Any]:
     from ..targets.cpu import CpuTarget
     from ..targets.cpu_source import translation_unit
 
     file = parse(kernel.source)
-    plan = file.resolve(region, kernel.params, threads=CpuTarget().threads)
+    plan = file.resolve(region, kernel.params, threads=threads or CpuTarget().threads)
     unit = f"units/{region.hash}.cpp"
     (root / unit).write_text(translation_unit(file, plan, (*region.input_names, *region.output_names)))
     (root / "units" / "prelude_cpu.h").write_text(

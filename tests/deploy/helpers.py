@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from kernelforge_lab import targets
+from kernelforge_lab.deploy.forged import Forged, Recipe
 from kernelforge_lab.deploy.winner import Winner
+from kernelforge_lab.events import StepMeasured
 from kernelforge_lab.exc import ForgeError
 from kernelforge_lab.judge.certificate import Certificate
 from kernelforge_lab.judge.verdict import Status, Verdict
@@ -57,6 +60,22 @@ def certified(region: Region, made: Kernel | str) -> Winner:
     except ForgeError:
         paper = None
     return Winner(region, made, Verdict(Status.FASTER, certificate=paper))
+
+
+def as_installed(
+    model: Callable[..., Any],
+    args: tuple[torch.Tensor, ...],
+    winners: dict[str, Winner],
+    measured: StepMeasured | None = None,
+    **recipe: Any,
+) -> Forged:
+    """A forged model whose shadow calls are over, without the A/B that would decide whether it is kept."""
+    chosen = Recipe(winners, **recipe)
+    built = chosen.build(model)
+    with torch.no_grad():
+        for _ in range(3):
+            built.call(*args)
+    return Forged(model, built, recipe=chosen, measured=measured, counts=built.counts)
 
 
 class FakeLaunch:

@@ -16,7 +16,7 @@ from kernelforge_lab.deploy.winner import Winner, registry
 from kernelforge_lab.exc import CompileError, GuardError
 from kernelforge_lab.kernels.kernel import Kernel
 
-from .helpers import REGION, certified, inputs, kernel, model
+from .helpers import REGION, as_installed, certified, inputs, kernel, model
 
 
 class Model(nn.Module):
@@ -50,15 +50,7 @@ def installed(original: nn.Module, made: Kernel | str) -> Forged:
     forged = forge(original, made)
     if forged.installed:
         return forged
-    from kernelforge_lab.capture.trace import GraphBackend, through
-    from kernelforge_lab.deploy.install import Installer
-
-    installer = Installer(winner(made), counts=forged._counts)
-    compiled = through(original, GraphBackend(installer.build))
-    with torch.no_grad():
-        for _ in range(3):
-            compiled(inputs()[0])
-    return Forged(original, compiled, forged.measured, forged._counts)
+    return as_installed(original, (inputs()[0],), winner(made), forged.measured)
 
 
 def test_a_forged_model_answers_like_the_original_and_counts_its_hits() -> None:
