@@ -65,6 +65,7 @@ class Run(Steering, Conversation, Resuming):
         self._agent: Agent | None = None
         self._human = HumanProposer()
         self._strict = self.options.strict
+        self._graphs = False
 
     # ---- life ----
 
@@ -270,11 +271,12 @@ class Run(Steering, Conversation, Resuming):
             agent.start(search=False)
         return node
 
-    def apply(self, strict: bool = False) -> Any:
+    def apply(self, strict: bool = False, *, graphs: bool = False) -> Any:
         """The model with the winners installed, if that was measured faster and equal; else as it was.
 
-        ``strict`` makes installed kernels raise instead of falling back. Winners that were not
-        re-measured yet (after ``stop``) are so now.
+        ``strict`` makes installed kernels raise instead of falling back. ``graphs`` (cuda) replays the step
+        as a CUDA graph, one per shape of the inputs. Winners that were not re-measured yet (after ``stop``)
+        are so now. Raises ProblemError for ``graphs`` on a cpu.
         """
         if self._call is None:
             raise ForgeError(
@@ -283,6 +285,11 @@ class Run(Steering, Conversation, Resuming):
             )
         if self.is_running:
             raise ForgeError("The run is still running.", "Call run.wait() or run.stop() first.")
+        if graphs and self.options.target != "cuda":
+            raise ProblemError(
+                f"apply: graphs=True records CUDA graphs, and this run is for {self.options.target}.",
+                "Leave graphs out: on a cpu a call has no launch cost that a graph could save.",
+            )
         function, _, _ = self._call
         agent = self._agent
         if agent is None:
@@ -291,9 +298,9 @@ class Run(Steering, Conversation, Resuming):
             agent.start(search=False)
             self.wait()
         strict = strict or self.options.strict
-        if agent.finished != agent.bench.proven or strict != self._strict:
+        if agent.finished != agent.bench.proven or (strict, graphs) != (self._strict, self._graphs):
             agent.finished = dict(agent.bench.proven)
-            event = self._measure(agent.finished, strict=strict)
+            event = self._measure(agent.finished, strict=strict, graphs=graphs)
             if event is not None:
                 self.log.emit(event)
         if self.forged is None or not self.forged.installed:
@@ -389,12 +396,14 @@ class Run(Steering, Conversation, Resuming):
             workload.advice,
         )
 
-    def _measure(self, proven: Proven, *, strict: bool | None = None) -> StepMeasured | None:
+    def _measure(
+        self, proven: Proven, *, strict: bool | None = None, graphs: bool = False
+    ) -> StepMeasured | None:
         """A/B of the whole model with the winners in place; None when there was nothing to measure."""
         assert self._call is not None
         function, args, kwargs = self._call
         winners = self._winners(proven)
-        self._strict = self.options.strict if strict is None else strict
+        self._strict, self._graphs = self.options.strict if strict is None else strict, graphs
         if not winners:
             self.forged = None
             return None
@@ -406,6 +415,7 @@ class Run(Steering, Conversation, Resuming):
             target=self.options.target,
             level=self.options.level,
             strict=self._strict,
+            graphs=graphs,
             limit_s=min(_STEP_MOST_S, _STEP_SHARE * 60 * self.options.minutes),
         )
         for note in self.forged.notes:
