@@ -36,7 +36,7 @@ def kernel_source(region: Region) -> str:
 
 
 def events(
-    title: str, regions: list[tuple[Region, int]], sources: dict[str, str] | None = None
+    title: str, regions: list[tuple[Region, int]], sources: dict[str, str] | None = None, target: str = "cpu"
 ) -> list[Event]:
     infos = [
         {
@@ -59,7 +59,21 @@ def events(
     roofs = {"bandwidth_gbps": 20.0, "gflops": 100.0}
     found: list[Event] = [
         RunStarted(
-            "r-1", title, "cpu", "a cpu", "region", 0, ["templates"], {}, 1.0, 1.0, 2.0, roofs, infos, [], []
+            "r-1",
+            title,
+            target,
+            "a device",
+            "region",
+            0,
+            ["templates"],
+            {},
+            1.0,
+            1.0,
+            2.0,
+            roofs,
+            infos,
+            [],
+            [],
         )
     ]
     verdict = Verdict(Status.FASTER, timing=Timing(50.0, "eager", 100.0, 2.0, 1.9, 2.1, 40)).as_json()
@@ -73,5 +87,7 @@ def events(
     return found
 
 
-def history(title: str, regions: list[tuple[Region, int]], sources: dict[str, str] | None = None) -> History:
-    return History(event.as_json() for event in events(title, regions, sources))
+def history(
+    title: str, regions: list[tuple[Region, int]], sources: dict[str, str] | None = None, target: str = "cpu"
+) -> History:
+    return History(event.as_json() for event in events(title, regions, sources, target))
