@@ -15,27 +15,27 @@ import argparse
 import json
 import math
 import platform
-import shutil
 import statistics
-import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
 from gpu_rows import ROWS, Row, libraries
-from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from kernelforge_lab.capture import Workload, capture, roofline
 from kernelforge_lab.capture.cuda_clock import CudaClock
 from kernelforge_lab.exc import ForgeError
+from kernelforge_lab.history import NodeRecord
 from kernelforge_lab.judge.compile_ahead import CompileAhead
-from kernelforge_lab.judge.job import Job
+from kernelforge_lab.judge.job import Job, Limits
 from kernelforge_lab.judge.pool import JudgePool
 from kernelforge_lab.judge.statistics import bootstrap
+from kernelforge_lab.judge.verdict import Verdict
 from kernelforge_lab.kernels.region import Region
 from kernelforge_lab.log import EventLog
 from kernelforge_lab.options import Options
@@ -51,20 +51,33 @@ COLD_BYTES = 200 << 20
 AA_QUADS = 24
 # What measuring the winners once more may take beyond --limit.
 AGAIN_S = 80
+SECONDS_MIN = 6.0
+# Of a row, beside its search: libraries, and compiling what was judged (from the cache).
+ROW_EXTRA_S = 1.5
 COMPILE_THREADS = 1
+
+
+WAKE = Region.parse("""region(in0: bf16[512,512]) {
+  t0 = aten.exp.default(in0) : bf16[512,512]
+  t1 = aten.sum.dim_IntList(t0, [1], True) : bf16[512,1]
+  t2 = aten.div.Tensor(t0, t1) : bf16[512,512]
+  return t2
+}""")
 
 
 class KeptJudge:
     """One pool for all rows (its processes take ten seconds to start); notes what every candidate cost."""
 
-    def __init__(self, pool: JudgePool) -> None:
-        self.pool, self.jobs, self.verdicts = pool, [], []
+    def __init__(self, pool: JudgePool, limits: Limits) -> None:
+        self.pool, self.limits = pool, limits
+        self.jobs: list[Job] = []
+        self.verdicts: list[Verdict] = []
 
     def prepare(self, region: Any, stats: Any) -> Any:
         return self.pool.prepare(region, stats)
 
     def submit(self, job: Job) -> Any:
-        future = self.pool.submit(job)
+        future = self.pool.submit(replace(job, limits=self.limits))
         future.add_done_callback(lambda done: self.note(job, done))
         return future
 
@@ -77,12 +90,13 @@ class KeptJudge:
         """The next row needs it."""
 
 
-def compile_ahead(regions: list[Region]) -> None:
-    """Fill Triton's cache for all stock at once, and forget what inductor chose meanwhile.
+def compile_ahead(regions: list[Region], pool: JudgePool) -> None:
+    """Compile all stock at once, a process each; wake the judge's processes meanwhile.
 
-    Compiling every kernel that max-autotune looks at takes ten seconds a region. Its choice among them is
-    made again by the judge, one region at a time, with the GPU to itself.
+    Compiling every kernel that max-autotune looks at takes ten seconds a region; inductor's cache on disk
+    then has the result, and no row's search waits for a compiler.
     """
+    awake = pool.prepare(WAKE)
     workers = [CompileAhead(COMPILE_THREADS, "cuda", MODES) for _ in regions]
     for worker, region in zip(workers, regions, strict=True):
         worker.begin(region)
@@ -91,11 +105,7 @@ def compile_ahead(regions: list[Region]) -> None:
         worker.close()
         if problem:
             print(problem)
-    cache = Path(cache_dir())
-    for choice in cache.rglob("*.best_config"):
-        choice.unlink()
-    for folder in ("fxgraph", "aotautograd"):
-        shutil.rmtree(cache / folder, ignore_errors=True)
+    awake.result()
 
 
 def cold_us(clock: CudaClock, function: Callable[..., Any], row: Row) -> float:
@@ -117,9 +127,9 @@ def cold_us(clock: CudaClock, function: Callable[..., Any], row: Row) -> float:
 
 
 def control(clock: CudaClock) -> dict[str, float]:
-    """A/A: the same compiled function as both sides of an A B B A comparison."""
+    """A/A: the same function as both sides of an A B B A comparison."""
     row = next(row for row in ROWS if row.name == "RMSNorm 4096×4096")
-    function = torch.compile(row.function, dynamic=False)
+    function = libraries(row)["F.rms_norm"]
     sets = [row.inputs() for _ in range(4)]
     outputs: list[Any] = [None] * len(sets)
 
@@ -206,6 +216,7 @@ def measured(
         "high": high,
         "over_eager": stocks.get("eager", 0) / kernel_us if kernel_us else 1.0,
         "of_floor": floor_us / kernel_us if kernel_us else None,
+        "fresh_processes": _rounds(verdict) if proven else [],
         "trials": sum(1 for node in run.history.nodes.values() if node.parent is not None),
         "judged": len(verdicts),
         "statuses": _counts(v.status.value for v in verdicts),
@@ -213,13 +224,25 @@ def measured(
         "judge_s": statistics.median(whole) if whole else None,
         "search_s": round(taken_s, 1),
         "per_minute": round(len(verdicts) / taken_s * 60, 1),
-        "strategy": best.strategy if best is not None else "",
-        "idea": best.idea if best is not None else "",
+        "strategy": _strategy(run, best),
         "params": dict(best.params) if best is not None else {},
         "resources": dict(verdict.resources) if verdict is not None else {},
         "ended": run.history.message,
         "source": best.source if best is not None else "",
     }
+
+
+def _strategy(run: Run, best: NodeRecord | None) -> str:
+    """Of the kernel whose parameters were tuned, where that is what made the best one."""
+    while best is not None and best.strategy == "tune" and best.parent is not None:
+        best = run.history.nodes[best.parent]
+    return best.strategy if best is not None else ""
+
+
+def _rounds(verdict: Verdict | None) -> list[float]:
+    """The winner's speed-up in each of the fresh processes it was measured in; the lowest is reported."""
+    certificate = verdict.certificate if verdict is not None else None
+    return [timing["speedup"] for timing in certificate["timings"]] if certificate else []
 
 
 def _compiles(job: Job) -> bool:
@@ -287,18 +310,20 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=float, default=3600.0, help="seconds after which no further row starts"
     )
+    parser.add_argument("--judge-seconds", type=float, default=2.5, help="of one kernel's timing, at most")
     parser.add_argument("--twice", action="store_true")
     options = parser.parse_args()
     begin = time.perf_counter()
     chosen = [r for r in ROWS if not options.names or any(n in r.name for n in options.names)]
     torch.set_grad_enabled(False)
-    judge = KeptJudge(JudgePool("cuda"))
+    limits = Limits(time_s=options.judge_seconds, finalist_time_s=2 * options.judge_seconds)
+    judge = KeptJudge(JudgePool("cuda"), limits)
     clock = CudaClock()
     workloads: dict[str, Workload] = {}
     for row in chosen:
         workloads[row.name] = capture(row.function, row.inputs(), target="cuda")
     print(f"captured after {time.perf_counter() - begin:.0f} s", flush=True)
-    compile_ahead([workload.regions[0].region for workload in workloads.values()])
+    compile_ahead([workload.regions[0].region for workload in workloads.values()], judge.pool)
     print(f"stock compiled after {time.perf_counter() - begin:.0f} s", flush=True)
     roofs = next(iter(workloads.values())).roofs
     result: dict[str, Any] = {
@@ -309,24 +334,29 @@ def main() -> None:
             **{name: _version(name) for name in ("torch", "triton", "pycuda", "liger-kernel")},
         },
         "triad_tbs": roofs.bandwidth_gbps / 1e3,
-        "limits": {"trials": TRIALS, "seconds_a_row": options.seconds},
+        "limits": {
+            "judge_seconds": options.judge_seconds,
+            "trials": TRIALS,
+            "seconds_a_row": options.seconds,
+            "seconds_in_all": options.limit,
+        },
         "aa": control(clock),
         "rows": [],
     }
     print(f"triad {result['triad_tbs']:.2f} TB/s, A/A {result['aa']}", flush=True)
-    for row in chosen:
-        if time.perf_counter() - begin > options.limit:
+    for place, row in enumerate(chosen):
+        left_s = options.limit - (time.perf_counter() - begin)
+        if left_s < SECONDS_MIN:
             print(f"{row.name}: no time left")
             continue
+        seconds = min(options.seconds, left_s / (len(chosen) - place) - ROW_EXTRA_S)
         try:
-            found = measured(row, workloads[row.name], judge, options.seconds, clock)
+            found = measured(row, workloads[row.name], judge, max(SECONDS_MIN, seconds), clock)
         except Exception:
             if not result["rows"]:
                 raise
             traceback.print_exc()
             continue
-        if not result["rows"] and not found["judged"]:
-            sys.exit(f"nothing was judged: {found['ended']}")
         result["rows"].append(found)
         print(line(found), flush=True)
         _write(options.out, result)

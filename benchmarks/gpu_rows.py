@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -78,7 +77,8 @@ ROWS = (
 def libraries(row: Row) -> dict[str, Function]:
     """Ready-made implementations of a row's function that can be imported here.
 
-    Liger's RoPE turns queries and keys together, in place, and is therefore no match.
+    Liger's RoPE turns queries and keys together, in place, and is therefore no match; its GroupNorm was not
+    tried.
     """
     found: dict[str, Function] = {}
     if row.kind == "rms_norm":
@@ -90,19 +90,12 @@ def libraries(row: Row) -> dict[str, Function]:
 
 def _liger(row: Row) -> dict[str, Function]:
     from liger_kernel.ops.geglu import LigerGELUMulFunction
-    from liger_kernel.ops.group_norm import LigerGroupNormFunction
     from liger_kernel.ops.rms_norm import LigerRMSNormFunction
     from liger_kernel.ops.softmax import LigerSoftmaxFunction
-
-    def grouped(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> Any:
-        flat = x.view(x.shape[0], x.shape[1], -1)
-        return LigerGroupNormFunction.apply(flat, weight, bias, x.shape[1], 32, 1e-5).view_as(x)
 
     offers: dict[str, Function] = {
         "rms_norm": lambda x, w: LigerRMSNormFunction.apply(x, w, EPS, 0.0, "gemma"),
         "gelu_up": LigerGELUMulFunction.apply,
         "softmax": LigerSoftmaxFunction.apply,
-        "group_norm": grouped,
     }
-    plain = row.function is not group_norm_silu
-    return {"Liger": offers[row.kind]} if row.kind in offers and plain else {}
+    return {"Liger": offers[row.kind]} if row.kind in offers else {}

@@ -70,9 +70,10 @@ def test_random_numbers_of_the_gpu_are_as_before() -> None:
 
     from kernelforge_lab.capture import capture
 
+    x = inputs(8)
     torch.cuda.manual_seed(3)
     state = torch.cuda.get_rng_state()
-    capture(lambda x: torch.nn.functional.dropout(x, 0.5) * 2 + 1, (inputs(8),), target="cuda")
+    capture(lambda x: torch.nn.functional.dropout(x, 0.5) * 2 + 1, (x,), target="cuda")
     assert torch.equal(state, torch.cuda.get_rng_state())
 
 
