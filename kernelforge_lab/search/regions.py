@@ -15,7 +15,7 @@ from .tree import Node, Tree
 # Gains below this fraction of the step are not worth a compilation, whatever the noise.
 _WORTH: Final = 0.005
 
-# Expansions without a new best (three restarts' worth) after which a region has said all it has to say.
+# Expansions without a new best after which a region has said all it has to say.
 _STAGNANT: Final = 24
 
 # Before anything is known: an expansion improves with probability 1/2 and then wins half of what is left.

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelforge_lab.judge.verdict import Status, Timing, Verdict
@@ -54,6 +54,7 @@ def search(trials: int, seed: int, unit: float = 1.0) -> tuple[Tree, list[Action
     return tree, actions
 
 
+@settings(deadline=None)
 @given(st.integers(1, 40), st.integers(0, 9))
 def test_multiplying_all_times_by_a_thousand_changes_nothing(trials: int, seed: int) -> None:
     tree, actions = search(trials, seed)
@@ -64,6 +65,7 @@ def test_multiplying_all_times_by_a_thousand_changes_nothing(trials: int, seed: 
     ]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 30), st.integers(0, 9))
 def test_choosing_changes_nothing_and_repeats(trials: int, seed: int) -> None:
     tree, _ = search(trials, seed)
@@ -74,17 +76,46 @@ def test_choosing_changes_nothing_and_repeats(trials: int, seed: int) -> None:
     assert repr(tree.nodes) == shape
 
 
-def test_the_root_widens_to_three_times_the_root_of_its_visits() -> None:
+def test_five_starts_come_first_and_then_the_better_of_new_starts_and_good_ground() -> None:
+    for speedup, next_parent in ((3.9, 5), (0.6, 0)):
+        tree = fresh()
+        for _ in range(4):
+            action = choose(tree, menu, Bandit(), "memory")
+            assert action is not None and action.parent == 0
+            grow(tree, action, verdict(0.6))
+        fifth = choose(tree, menu, Bandit(), "memory")
+        assert fifth is not None and fifth.parent == 0
+        assert grow(tree, fifth, verdict(speedup)) == 5
+        sixth = choose(tree, menu, Bandit(), "memory")
+        assert sixth is not None and sixth.parent == next_parent
+
+
+def test_a_node_is_widened_while_it_is_better_than_what_grows_below_it() -> None:
     tree = fresh()
-    at_root = 0
-    for visits in range(1, 60):
+    good = grow(tree, Action(0, *MOVES[0]), verdict(3.0))
+    for move in MOVES[1:5]:
+        grow(tree, Action(0, *move), verdict(0.6))
+    for _ in range(3):
         action = choose(tree, menu, Bandit(), "memory")
-        assert action is not None
-        if action.parent == 0:
-            assert at_root < 3 * visits**0.5
-            at_root += 1
-        grow(tree, action, verdict(1.5))
-    assert at_root == 12
+        assert action is not None and action.parent == good
+        grow(tree, action, verdict(1.2))
+    action = choose(tree, menu, Bandit(), "memory")
+    assert action is not None
+    better = grow(tree, action, verdict(3.9))
+    action = choose(tree, menu, Bandit(), "memory")
+    assert action is not None and action.parent == better
+
+
+def test_after_a_restart_the_next_kernel_comes_from_stock() -> None:
+    tree = fresh()
+    for move in MOVES[:6]:
+        grow(tree, Action(0, *move), verdict(3.9))
+    tree.restart()
+    action = choose(tree, menu, Bandit(), "memory")
+    assert action is not None and action.parent == 0
+    grow(tree, action, verdict(0.6))
+    action = choose(tree, menu, Bandit(), "memory")
+    assert action is not None and action.parent != 0
 
 
 def test_a_failed_kernel_is_never_expanded() -> None:
