@@ -218,7 +218,7 @@ class Agent:
         """Let ``finish`` measure the whole model, unless it already did with these very winners."""
         proven = dict(self.bench.proven)
         if self._finish is None or proven == self.finished:
-            return _in_words(len(proven))
+            return self._outcome(len(proven))
         finish = self._finish
         self._become("measuring")
         self.bench.doing = "the whole model, stock against forged"
@@ -231,11 +231,18 @@ class Agent:
             event: Event | None = future.result()
         except Exception as error:  # noqa: BLE001 - the winners are proven, whatever the model does
             self.emit(Log("error", f"the whole model could not be measured: {error!r}"))
-            return f"{_in_words(len(proven))}, but the whole model could not be measured: {error}"
+            return f"{self._outcome(len(proven))}, but the whole model could not be measured: {error}"
         self.finished = proven
         if event is not None:
             self.emit(event)
-        return str(getattr(event, "message", "")) or _in_words(len(proven))
+        return str(getattr(event, "message", "")) or self._outcome(len(proven))
+
+    def _outcome(self, winners: int) -> str:
+        if winners:
+            return f"{winners} region{'s have' if winners > 1 else ' has'} a faster kernel"
+        if not any(search.tree and len(search.tree.nodes) > 1 for search in self.forest.regions.values()):
+            return "no kernel was tried (the regions say why); the model stays as it is"
+        return "no kernel was faster than stock; the model stays as it is"
 
     def _launch(self) -> None:
         """Fill the free places. Regions that are through prove their winner at once."""
@@ -364,9 +371,3 @@ class Agent:
     def _finish_s(self) -> float:
         unproven = sum(s.state == "searching" and s.best is not None for s in self.forest.regions.values())
         return unproven * _FINALIST_S + (_STEP_S if self._finish else 0.0)
-
-
-def _in_words(winners: int) -> str:
-    if not winners:
-        return "no kernel was faster than stock; the model stays as it is"
-    return f"{winners} region{'s have' if winners > 1 else ' has'} a faster kernel"

@@ -146,6 +146,14 @@ def test_what_breaks_a_graph_is_named() -> None:
     assert len(run.workload.regions) == 2
 
 
+def test_a_run_that_tried_nothing_does_not_say_that_nothing_is_faster() -> None:
+    run = kf.forge(*CASES["a_function"][:1], X, trials=0, wait=True)
+    assert run.history.message == "no kernel was tried (the regions say why); the model stays as it is"
+    assert [record.reason for record in run.history.regions.values()] == [
+        "not searched: all 0 trials are used"
+    ]
+
+
 def test_random_operators_are_named_and_stay() -> None:
     function, args = CASES["dropout_in_train_mode"]
     run = kf.forge(function, *args, trials=0, wait=True)
