@@ -91,6 +91,8 @@ class Graphed:
         own = [leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         inputs = [leaf for leaf in own if isinstance(leaf, torch.Tensor)]
         args, kwargs = pytree.tree_unflatten(own, tree)
+        generator = torch.cuda.default_generators[torch.cuda.current_device()]
+        numbers = generator.clone_state()
         try:
             side = torch.cuda.Stream()
             side.wait_stream(torch.cuda.current_stream())
@@ -108,6 +110,7 @@ class Graphed:
                 return "no CUDA graph: the step writes into its inputs"
         except Exception as error:  # noqa: BLE001 - the step itself still runs
             torch.cuda.synchronize()
+            generator.graphsafe_set_state(numbers)  # a capture that failed leaves it waiting for the end
             return f"no CUDA graph: {type(error).__name__}: {str(error).splitlines()[0][:120]}"
         outputs, shape = pytree.tree_flatten(result)
         return _Recorded(graph, inputs, outputs, shape, torch.cuda.memory_reserved() - before)
