@@ -90,7 +90,7 @@ def test_a_reload_brings_the_whole_run_back(server: Server, lab: Lab) -> None:
     before = judged(lab)
     lab.reload()
     lab.page.wait_for_selector(STATE)
-    lab.page.wait_for_function(f"parseInt(document.querySelector('.kf-far').textContent) > {before}")
+    lab.page.wait_for_function(f"parseInt(document.querySelector('.kf-far')?.textContent) > {before}")
     lab.page.wait_for_function(
         f"document.querySelector('{STATE}').textContent === 'finished'", timeout=60_000
     )
