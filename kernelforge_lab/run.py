@@ -360,7 +360,22 @@ class Run(Steering, Conversation, Resuming):
         With ``wheel`` also as a wheel inside ``folder``, whose path it then is. ``arch`` is the SM to compile
         cuda kernels for where there is no GPU (``sm_90``).
         """
-        return export(self.history, folder, wheel=wheel, arch=arch)
+        return export(self.history, folder, wheel=wheel, arch=arch, layers=self._layers())
+
+    def _layers(self) -> dict[str, list[dict[str, Any]]]:
+        """Layers that are one winner, where the model is here; none may cost the person the export."""
+        if self._call is None or self.is_running:
+            return {}
+        from .export.layers import layer_plans
+
+        history = self.history
+        try:
+            return layer_plans(*self._call, [history.region(record) for record, _ in history.winners()])
+        except Exception as error:  # noqa: BLE001 - the model is the person's own code
+            self.log.emit(
+                Log("warning", f"No layers are named in the export: {type(error).__name__}: {error}")
+            )
+            return {}
 
     # ---- inside ----
 

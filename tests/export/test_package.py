@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from kernelforge_lab.export import export
+from kernelforge_lab.export.layers import layer_plans
 from kernelforge_lab.kernels.region import Region
 
 from .made import history, kernel_source, regions_of
@@ -174,6 +175,45 @@ def test_inductor_takes_the_operator_too(package: Any) -> None:
     x, w = inputs()
     got = torch.compile(lambda x, w: op(x, w)[1] * 2, fullgraph=True)(x, w)
     torch.testing.assert_close(got, gated(x, w)[1] * 2)
+
+
+def test_a_layer_that_is_one_kernel_is_found_and_kernelized(make: Exporter) -> None:
+    model, x = net()
+    regions = regions_of(model, x)
+    plans = layer_plans(model, (x,), {}, [region for region, _ in regions])
+    ((name, (plan,)),) = plans.items()
+    assert name == "Norm" and plan["inputs"] == [0, "weight"] and not plan["training"]
+    package = make(regions, layers=plans)
+    with torch.no_grad():
+        want = model(x)
+        assert package.kernelize(model) == ["blocks.0.norm", "blocks.1.norm", "blocks.2.norm", "last"]
+        for _ in range(2):
+            torch.testing.assert_close(model(x), want)
+        assert package.counts()[plan["region"]] == {"kernel": 8}
+        model.last.weight.mul_(2)
+        torch.testing.assert_close(model(x), net()[0].requires_grad_(False)(x) * 2 - model.head.bias)
+        model(x[:1])  # another shape is the layer's own forward
+    model(x).sum().backward()
+    assert model.last.weight.grad is not None and package.counts()[plan["region"]] == {"kernel": 12}
+
+
+def test_a_transformers_norm_is_kernelized(make: Exporter) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(
+        hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=2, vocab_size=50
+    )
+    model = transformers.LlamaForCausalLM(config).eval().requires_grad_(False)
+    tokens = torch.arange(12).view(1, 12)
+    norm = model.model.norm
+    ((region, _),) = regions_of(norm, torch.randn(1, 12, 64))
+    plans = layer_plans(model, (tokens,), {}, [region])
+    assert plans["LlamaRMSNorm"][0]["inputs"] == [0, "weight"]
+    package = make([(region, 5)], layers=plans)
+    want = model(tokens).logits
+    assert len(package.kernelize(model)) == 5
+    with torch.no_grad():
+        torch.testing.assert_close(model(tokens).logits, want, rtol=1e-4, atol=1e-5)
+    assert package.counts() == {region.hash: {"kernel": 5}}
 
 
 def test_exported_programs_hold_the_kernels(make: Exporter, tmp_path: Path) -> None:
