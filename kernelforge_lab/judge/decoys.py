@@ -46,8 +46,9 @@ def undecided(oracle: Oracle) -> str:
     """Why the region cannot be judged: a decoy that passes everywhere; "" when each is caught.
 
     Usual inputs come first; a decoy that passes them all (the mean of a logsumexp over 32k values) must be
-    caught by a wider family. A copy of an input that passes everywhere is the region's own meaning (a cast,
-    a clone) and allowed. So is any decoy for a constant: no input decides what is right there.
+    caught by a wider family, at last by NaN and infinities (a softmax over one class is 1, or NaN). A copy
+    of an input that passes everywhere is the region's own meaning (a cast, a clone) and allowed. So is any
+    decoy for a constant: no input decides what is right there.
     """
     usual = [oracle.case("recorded"), oracle.case("varied"), oracle.case("varied", 1)]
     usable = [case for case in usual if not case.skipped]
@@ -60,7 +61,7 @@ def undecided(oracle: Oracle) -> str:
         if not fooling:
             return ""
         case = oracle.case(name)
-        if not case.special and not case.skipped:
+        if not case.skipped:
             fooling = _fooling(oracle, case, usable[0], fooling)
     left = [(k, decoy) for k, decoy in fooling if decoy != COPY and not is_constant(oracle.region, k)]
     if not left:

@@ -33,7 +33,8 @@ class Family:
     """``change`` gets a float32/64 draft of a main input and its generator and returns the new values.
 
     ``special`` families hold non-finite values. ``coherent`` ones make a sum round the same way at every
-    step, so that its error grows like its length. ``quick`` ones belong to the short proof.
+    step, so that its error grows like its length. ``summing`` ones are for regions that add up. ``quick``
+    ones belong to the short proof.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Family:
     varied: bool = True
     special: bool = False
     coherent: bool = False
+    summing: bool = False
     quick: bool = False
 
 
@@ -153,8 +155,8 @@ FAMILIES: Final = (
     Family("equal rows", _equal_rows, coherent=True),
     Family("zeros", _zeros, coherent=True),
     Family("one outlier", _outlier),
-    Family("edges", _edges),
-    Family("log-probabilities", _log_probabilities),
+    Family("edges", _edges, summing=True),
+    Family("log-probabilities", _log_probabilities, summing=True),
     Family("nan and inf", _sprinkled, special=True, quick=True),
     Family("masked rows", _masked_rows, special=True, quick=True),
 )
@@ -178,7 +180,7 @@ def main_inputs(region: Region) -> frozenset[int]:
     """Indices of the floating inputs of (nearly) the largest size."""
     floats = [i for i, spec in enumerate(region.inputs) if spec.dtype in FLOATING]
     largest = max((region.inputs[i].distinct_numel for i in floats), default=0)
-    return frozenset(i for i in floats if 2 * region.inputs[i].distinct_numel >= largest)
+    return frozenset(i for i in floats if 2 * region.inputs[i].distinct_numel > largest)
 
 
 def make_storages(

@@ -95,7 +95,9 @@ class Oracle:
 
     def _families(self) -> list[Family]:
         has_floats = any(spec.is_floating and spec.numel for spec in self.region.inputs)
-        return [f for f in FAMILIES if has_floats or f.name in ("recorded", "varied")]
+        if not has_floats:
+            return [f for f in FAMILIES if f.name in ("recorded", "varied")]
+        return [f for f in FAMILIES if self._sum_length > 1 or not f.summing]
 
     def _make(self, name: str, seed: int) -> Case:
         if name == NUDGED:

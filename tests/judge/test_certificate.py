@@ -70,7 +70,7 @@ def test_a_finalist_gets_a_certificate_of_two_fresh_processes(verdict: Verdict) 
     assert all(t["low"] <= t["speedup"] <= t["high"] for t in paper.timings)
     assert min(t["speedup"] for t in paper.timings) == verdict.timing.speedup if verdict.timing else False
     assert sum(paper.checks.values()) == verdict.check_count > 50
-    assert {"recorded", "one outlier", "edges"} <= set(paper.errors)
+    assert {"recorded", "one outlier", "tiny"} <= set(paper.errors)
     assert max(paper.errors.values()) == verdict.max_error
     assert len(paper.seeds) >= 2
     assert paper.stats == STATS

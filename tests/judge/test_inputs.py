@@ -156,8 +156,14 @@ def test_a_wide_logsumexp_is_judged_by_wider_inputs() -> None:
 
 
 def test_a_decoy_that_is_right_everywhere_refuses_the_region() -> None:
-    nothing = Region.parse("region(in0: f32[9]) {\n  t0 = aten.mul.Tensor(in0, 0) : f32[9]\n  return t0\n}")
+    nothing = Region.parse("region(in0: i64[9]) {\n  t0 = aten.mul.Tensor(in0, 0) : i64[9]\n  return t0\n}")
     assert "zeros" in decoys.undecided(Oracle(nothing, (), 0, BUDGET))
+
+
+def test_what_is_constant_but_for_nan_can_be_judged() -> None:
+    """A kernel that writes zeros there is caught by the NaN it does not pass on."""
+    nothing = Region.parse("region(in0: f32[9]) {\n  t0 = aten.mul.Tensor(in0, 0) : f32[9]\n  return t0\n}")
+    assert decoys.undecided(Oracle(nothing, (), 0, BUDGET)) == ""
 
 
 def test_a_copy_is_a_region_too() -> None:

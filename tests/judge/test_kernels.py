@@ -5,6 +5,7 @@ A kernel file says its region, and a bad one its verdicts (usually one): ``// ex
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from kernelforge_lab.judge.job import Job, Limits
 from kernelforge_lab.judge.pool import JudgePool
+from kernelforge_lab.judge.verdict import Status
 from kernelforge_lab.kernels.kernel import Kernel
 from kernelforge_lab.kernels.stats import InputStats
 
@@ -54,9 +56,10 @@ def test_a_bad_kernel_gets_its_verdict(pool: JudgePool, path: Path) -> None:
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: p.stem)
 def test_a_good_kernel_is_accepted(pool: JudgePool, path: Path) -> None:
+    """Proven only: what timing finds depends on the machine, and the pool's tests time such kernels."""
     task, _ = job(path)
-    verdict = pool.submit(task).result(timeout=120)
-    assert verdict.status.is_correct, (verdict.status, verdict.evidence)
+    verdict = pool.submit(dataclasses.replace(task, timed=False)).result(timeout=120)
+    assert verdict.status is Status.CORRECT, (verdict.status, verdict.evidence)
     assert verdict.max_error is not None
     assert verdict.max_error <= 1
-    assert verdict.timing is not None
+    assert verdict.check_count > 30
