@@ -12,6 +12,8 @@ import jinja2
 from markupsafe import Markup
 
 from ..history import NodeRecord, RegionRecord
+from ..judge.certificate import certificate_of
+from ..judge.verdict import Verdict
 from . import picture, wire
 from .summary import Summary, gain
 
@@ -101,9 +103,25 @@ def _certificate(region: RegionRecord, node: NodeRecord) -> Json:
         facts += [(name, _us(us)) for name, us in verdict.stocks_us.items()]
         facts += [(name.replace("_", " "), f"{value:g}") for name, value in verdict.resources.items()]
         facts.append(("binary", verdict.binary_hash))
+        facts += _proof(verdict)
     if node.params:
         facts.append(("parameters", ", ".join(f"{k}={v}" for k, v in node.params.items())))
     return {"title": region.info["title"], "speedup": _interval(region), "node": node, "facts": facts}
+
+
+def _proof(verdict: Verdict) -> list[tuple[str, str]]:
+    paper = certificate_of(verdict)
+    if paper is None:
+        return []
+    found = " and ".join(f"{t['speedup']:.2f}× ({t['low']:.2f}–{t['high']:.2f})" for t in paper.timings)
+    versions = ", ".join(f"{name} {version}" for name, version in paper.versions.items())
+    seeds = ", ".join(map(str, paper.seeds))
+    proof = f"source {paper.source[:12]}, {sum(paper.checks.values())} checks, seeds {seeds}"
+    return [
+        ("certificate", proof),
+        ("proven on", f"{paper.device}; {versions}"),
+        ("in fresh processes", found),
+    ]
 
 
 def _environment(summary: Summary) -> Iterable[tuple[str, str]]:

@@ -12,7 +12,7 @@ import pytest
 from kernelforge_lab import events as ev
 from kernelforge_lab.log import EventLog
 from kernelforge_lab.notebook import bundle, charts, picture
-from kernelforge_lab.notebook.report import report
+from kernelforge_lab.notebook.report import _proof, report
 from kernelforge_lab.notebook.reports import render
 from kernelforge_lab.notebook.summary import Summary, gain
 from kernelforge_lab.notebook.verify import verify
@@ -136,3 +136,18 @@ def test_a_report_s_kernels_are_judged_again(works: bool) -> None:
     (row,) = verify([entry]).to_dict("records")
     assert row["reported"] == 1.5
     assert (row["status"] in ("faster", "slower") and row["here"] > 0) if works else row["status"] == "wrong"
+
+
+def test_a_certificate_is_shown_with_what_it_was_issued_on() -> None:
+    from kernelforge_lab.judge.verdict import Status, Timing, Verdict
+    from tests.deploy.helpers import REGION, certified, kernel
+
+    paper = certified(REGION, kernel()).verdict
+    assert paper is not None and paper.certificate is not None
+    timing = Timing(10.0, "eager", 20.0, 2.0, 1.9, 2.1, 40)
+    full = {**paper.certificate, "timings": (timing.__dict__,), "checks": {"repeats": 6}, "seeds": (11, 12)}
+    facts = dict(_proof(Verdict(Status.FASTER, certificate=full)))
+    assert full["device"] in facts["proven on"] and "torch" in facts["proven on"]
+    assert "6 checks" in facts["certificate"] and "11, 12" in facts["certificate"]
+    assert facts["in fresh processes"] == "2.00× (1.90–2.10)"
+    assert _proof(Verdict(Status.FASTER)) == []
