@@ -105,9 +105,39 @@ def progress(run_or_events: Any, by: str = "trials") -> alt.LayerChart | alt.Fac
     return alt.layer(*layers).properties(title=summary.title, width=520, height=280)
 
 
-def costs(run_or_events: Any) -> alt.LayerChart | alt.FacetChart:
-    """Step speed-up so far against US dollars: what the next dollar would have to bring."""
-    return progress(run_or_events, by="dollars")
+def costs(run_or_events: Any) -> alt.VConcatChart:
+    """Step speed-up so far against US dollars; below, what the last dollars brought: when to stop."""
+    summary = _summary(run_or_events)
+    marginal = (
+        alt.Chart(pd.DataFrame(_marginal(summary), columns=["usd", "gain"]))
+        .mark_line(interpolate="step-before", color="#d47f00", strokeWidth=2, point=True)
+        .encode(
+            x=alt.X("usd:Q", title="US dollars"),
+            y=alt.Y("gain:Q", title="% of the step won per dollar"),
+        )
+        .properties(width=520, height=120, title="marginal gain")
+    )
+    chart: alt.VConcatChart = alt.vconcat(progress(run_or_events, by="dollars"), marginal)
+    return chart
+
+
+def _marginal(summary: Summary) -> list[tuple[float, float]]:
+    """(dollars spent, percent of the original step won per dollar since the gain before it).
+
+    The last point is the money spent without any gain since.
+    """
+    rows: list[tuple[float, float]] = []
+    usd, saved = 0.0, 0.0
+    for point in summary.progress:
+        now = 1 - 1 / point.step
+        if point.usd > usd:
+            rows.append((point.usd, 100 * (now - saved) / (point.usd - usd)))
+            usd, saved = point.usd, now
+        else:
+            saved = now  # won without money, by the templates or by hand
+    if float(summary.meter.get("spent_usd", 0.0)) > usd:
+        rows.append((float(summary.meter["spent_usd"]), 0.0))
+    return rows
 
 
 def breakdown(run_or_events: Any) -> alt.Chart:
