@@ -56,9 +56,8 @@ class Comparison:
         rows = self.table.to_dict("records")
         for row in rows:
             row["label"] = f"{row['title']} · {row['run']}"
-        data: Any = alt.InlineData(
-            values=[{key: _plain(value) for key, value in row.items()} for row in rows]
-        )
+        values: Any = [{key: _plain(value) for key, value in row.items()} for row in rows]
+        data: Any = alt.InlineData(values=values)
         base = alt.Chart(data).encode(y=alt.Y("label:N", title=None, sort=None))
         who = alt.Color("device:N", title="device")
         measured = base.transform_filter("isValid(datum.speedup)")

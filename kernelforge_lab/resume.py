@@ -154,10 +154,12 @@ def replant(agent: Agent, history: History) -> list[int]:
         search = forest.regions[record.hash]
         nodes = [history.nodes[n] for n in record.nodes]
         root = next((n for n in nodes if n.status == "stock"), None)
+        if root is not None:
+            forest.told_roots[record.hash] = root.id
         if root is not None and root.verdict is not None:
             stock = Stock(record.hash, dict(root.verdict.stocks_us))
             bench.stocks[record.hash] = stock
-            forest.plant(search, stock, root.id)
+            forest.plant(search, stock)
             waiting += [node.id for node in nodes if not _grow(forest, search, node)]
         _settle(agent, search, record, history)
     forest.resume_ids(max(history.nodes, default=0))

@@ -62,6 +62,8 @@ class Forest:
         self._ids = itertools.count(1)
         self._sources: dict[str, int] = {}
         self._binaries: dict[str, int] = {}
+        # Roots that were told of before their stock was known, when the run's process was killed.
+        self.told_roots: dict[str, int] = {}
         self._menus: dict[int, tuple[Move, ...]] = {}
         self._retired: dict[str, str] = {}
         for item in items:
@@ -84,13 +86,13 @@ class Forest:
         """Later nodes get numbers past ``after``: a run goes on that was read back from its events."""
         self._ids = itertools.count(after + 1)
 
-    def plant(self, search: RegionSearch, stock: Stock, root_id: int | None = None) -> Node:
-        """Stock of a region is known: its tree starts (with a root that had a number already)."""
+    def plant(self, search: RegionSearch, stock: Stock) -> Node:
+        """Stock of a region is known: its tree starts."""
         times_us = dict(stock.times_us)
         search.stock, search.stock_us, search.noise = stock.best, stock.best_us, stock.noise
         if 0 < stock.floor_us < search.floor_us:
             search.floor_us = stock.floor_us
-        search.tree = Tree(root_id or self.new_id(), search.reward_of_stock())
+        search.tree = Tree(self.told_roots.get(search.hash) or self.new_id(), search.reward_of_stock())
         root = search.tree.nodes[search.tree.root]
         others = ", ".join(f"{name} {us:.1f} µs" for name, us in times_us.items() if name != stock.best)
         root.verdict = Verdict(

@@ -89,7 +89,8 @@ class Bench:
         self.stocks[search.hash] = stock
         root = self.forest.plant(search, stock)
         assert root.verdict is not None and root.reward is not None
-        self.emit(NodeAdded(root.id, search.hash, None, "stock", "", f"PyTorch: {stock.best}", ""))
+        if search.hash not in self.forest.told_roots:
+            self.emit(NodeAdded(root.id, search.hash, None, "stock", "", f"PyTorch: {stock.best}", ""))
         self.emit(NodeJudged(root.id, search.hash, root.verdict.as_json(), root.reward))
         self.tell(search)
         yield from self._remembered(search)

@@ -184,7 +184,9 @@ def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str])
 
 def test_every_option_is_explained() -> None:
     commands = next(a for a in parser()._actions if a.dest == "command")
-    assert set(commands.choices) == {"forge", "judge", "regions", "runs", "report", "verify", "export", "doctor"}
+    assert set(commands.choices) == {
+        "forge", "judge", "regions", "runs", "report", "verify", "export", "library", "doctor",
+    }  # fmt: skip
     for command in commands.choices.values():
         assert all(action.help for action in command._actions)
 
