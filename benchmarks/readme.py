@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -42,11 +43,42 @@ def regions() -> str:
     return "\n".join(lines)
 
 
+def h200_regions() -> str:
+    data = json.loads((RESULTS.parent / "h200" / "regions.json").read_text())
+    rows = data["rows"]
+    heads = "region, bf16|floor µs|eager|torch.compile|library|forged|of floor|over eager|over best".split(
+        "|"
+    )
+    lines = [f"| {' | '.join(heads)} |", "| --- |" + " ---: |" * 7 + " --- |"]
+    keys = ("floor_us", "eager_us", "compile_us", "library_us", "kernel_us")
+    for row in rows:
+        times = " | ".join("–" if row[key] is None else f"{row[key]:.1f}" for key in keys)
+        part = "–" if row["of_floor"] is None else f"{row['of_floor']:.0%}"
+        won = row["kernel_us"] is not None
+        best = f"**{row['speedup']:.2f}×** ({row['low']:.2f}–{row['high']:.2f})" if won else "stock stays"
+        lines.append(f"| {row['name']} | {times} | {part} | {row['over_eager']:.1f}× | {best} |")
+    torch_only = [row["stock_us"] / row["kernel_us"] if row["kernel_us"] else 1.0 for row in rows]
+    geomean = math.exp(sum(map(math.log, torch_only)) / len(rows))
+    judged, seconds = sum(row["judged"] for row in rows), sum(row["search_s"] for row in rows)
+    over = (
+        f"Geometric mean **{data['geomean']:.2f}×** over the best of eager, torch.compile (max-autotune) and"
+    )
+    where = f"{data['device']}, torch {data['versions']['torch']}, CUDA {data['versions']['cuda']}"
+    lines += [
+        "",
+        f"{over} a\nlibrary, {geomean:.2f}× over the best of PyTorch alone. {where};",
+        f"the floor is bytes over a measured triad of {data['triad_tbs']:.2f} TB/s. {seconds / len(rows):.0f} s of",
+        f"search a row, {judged} kernels judged in all, {judged / seconds * 60:.0f} a minute; "
+        + f"A/A {data['aa']['ratio']:.3f}.",
+    ]
+    return "\n".join(lines)
+
+
 def _us(value: float | None) -> str:
     return "–" if value is None else f"{value:.0f}"
 
 
-PARTS = {"quickstart": quickstart, "regions": regions}
+PARTS = {"quickstart": quickstart, "regions": regions, "h200_regions": h200_regions}
 
 
 def rendered(text: str) -> str:
