@@ -78,6 +78,7 @@ def _keep(run_id: str, rows: list[tuple[RegionRecord, NodeRecord, str, Verdict]]
     try:
         store = Store()
         try:
+            store.claim(run_id)
             last = len(store.events(run_id))
             for record, node, _, verdict in rows:
                 timing = verdict.timing if verdict.status is Status.FASTER else None

@@ -97,6 +97,7 @@ def test_a_winner_is_judged_again_as_a_finalist_and_its_new_verdict_kept(
     stored(tmp_path, monkeypatch, paper())
     assert main(["verify", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
+    assert said["kept"]
     (row,) = said["regions"]
     assert (row["certificate"], row["before"]) == ("held", 3.0)
     assert row["verdict"]["timing"]["speedup"] == 2.5
