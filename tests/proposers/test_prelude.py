@@ -15,7 +15,7 @@ from .tracing import region_of
 FUNCTIONS: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], float]] = {
     "exp": (torch.exp, 2),
     "log": (torch.log, 2),
-    "tanh": (torch.tanh, 5),
+    "tanh": (torch.tanh, 2),
     "erf": (torch.erf, 2),
     "sigmoid": (torch.sigmoid, 3),
     "log1p": (torch.log1p, 3),

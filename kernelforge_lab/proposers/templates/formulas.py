@@ -50,15 +50,16 @@ def _silu(b: Builder, a: tuple[Expr, ...]) -> Expr:
 
 
 def gelu(b: Builder, x: Expr, approximate: str) -> Expr:
-    """0.5·x·(1 + erf(x/√2)), or with tanh: 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))."""
-    one = b.const(1, x.dtype)
+    """x·Φ(x): 0.5·x·(1 + erf(x/√2)), or its tanh form x·σ(2·√(2/π)·(x + 0.044715·x³)).
+
+    ½·(1 + tanh u) is σ(2u), without the cancellation at large negative u and with one exponential.
+    """
     if approximate == "tanh":
         cubed = _times(b, _times(b, x, x), x)
-        inner = _scale(b, _plus(b, x, _scale(b, cubed, 0.044715)), math.sqrt(2 / math.pi))
-        curve = b.call("tanh", (inner,), x.dtype)
-    else:
-        curve = b.call("erf", (_scale(b, x, math.sqrt(0.5)),), x.dtype)
-    return _times(b, _scale(b, x, 0.5), _plus(b, one, curve))
+        inner = _scale(b, _plus(b, x, _scale(b, cubed, 0.044715)), 2 * math.sqrt(2 / math.pi))
+        return _times(b, x, b.call("sigmoid", (inner,), x.dtype))
+    curve = b.call("erf", (_scale(b, x, math.sqrt(0.5)),), x.dtype)
+    return _times(b, _scale(b, x, 0.5), _plus(b, b.const(1, x.dtype), curve))
 
 
 def softplus(b: Builder, x: Expr, beta: float, threshold: float) -> Expr:
