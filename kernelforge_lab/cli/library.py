@@ -12,7 +12,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser("library", help="list, export or import proven kernels")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=listing, region="", target="")
-    what = parser.add_subparsers(metavar="WHAT")
+    what = parser.add_subparsers(metavar="WHAT", help="what to do with them")
     every = what.add_parser("list", help="all proven kernels, fastest first (the default)")
     every.set_defaults(run=listing)
     out = what.add_parser("export", help="write them to a file for another machine")

@@ -20,7 +20,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser("runs", help="list, show or prune the stored runs")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=listing)
-    what = parser.add_subparsers(metavar="WHAT")
+    what = parser.add_subparsers(metavar="WHAT", help="what to do with them")
     every = what.add_parser("list", help="all runs, newest first (the default)")
     every.set_defaults(run=listing)
     one = what.add_parser("show", help="what one run found")
