@@ -30,16 +30,22 @@ def _target(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping
 
 def _judge(options: Options) -> Judge:
     from .judge.farm import JudgeFarm
-    from .judge.pool import JudgePool
+    from .judge.several import local_judge
 
     if options.executor is not None:
         return JudgeFarm(options.target, options.executor)
-    return JudgePool(options.target)
+    judge: Judge = local_judge(options.target)
+    return judge
 
 
 def _places(options: Options) -> Callable[[], int]:
     from .judge.farm import places
 
+    if options.executor is None and options.target == "cuda":
+        from .judge.several import visible_gpus
+
+        count = max(1, len(visible_gpus()))
+        return lambda: count
     return places(options.executor)
 
 

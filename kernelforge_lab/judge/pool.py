@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from queue import PriorityQueue
@@ -53,14 +53,21 @@ class JudgePool:
     >>> pool.submit(Job(region, kernel)).result().status  # doctest: +SKIP
     """
 
-    def __init__(self, target_name: str, *, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        target_name: str,
+        *,
+        threads: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         require_compiler(target_name)
         self._target = target_name
         self._threads = threads
+        self._environment = dict(environment or {})
         self._queue: PriorityQueue[tuple[int, int, str, Any, Future[Any] | None]] = PriorityQueue()
         self._numbers = itertools.count()
         self._closed = False
-        self._worker = _Worker(target_name, threads)
+        self._worker = _Worker(target_name, threads, self._environment)
         self._thread = threading.Thread(target=self._serve, name="kernelforge-judge", daemon=True)
         self._thread.start()
 
@@ -122,7 +129,7 @@ class JudgePool:
                 if self._closed:
                     future.set_exception(WorkerDied("The judge was closed.", "Start a new run."))
                     return
-                self._worker = _Worker(self._target, self._threads)
+                self._worker = _Worker(self._target, self._threads, self._environment)
                 if attempt < _RETRIES:
                     continue
                 if kind == "judge":
@@ -142,7 +149,7 @@ class JudgePool:
 class _Worker:
     """One checker process and the pipe to it."""
 
-    def __init__(self, target: str, threads: int | None) -> None:
+    def __init__(self, target: str, threads: int | None, more: Mapping[str, str]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="kernelforge-judge-")
         self._log = (Path(self._folder.name) / "log").open("w+b")
         self._numbers = itertools.count()
@@ -150,7 +157,7 @@ class _Worker:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "kernelforge_lab.judge.worker", target, str(threads or 0)],
             cwd=self._folder.name,
-            env=_environment(threads),
+            env={**_environment(threads), **more},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

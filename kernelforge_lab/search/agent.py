@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -176,7 +175,7 @@ class Agent:
             for search in self.forest.regions.values():
                 self.bench.tell(search)
         self._become("running")
-        why, late = "", 0.0
+        why = ""
         while True:
             self._controls()
             self._collect()
@@ -184,12 +183,14 @@ class Agent:
             self.ledger.finish_s = self._finish_s()
             over = "the search has ended" if self._search_is_over else self.ledger.exhausted()
             if over and not why:
-                why, late = over, time.monotonic()
+                why = over
             if not why:
                 self._launch()
             if not self._tasks:
                 break
-            if why and not self._search_is_over and time.monotonic() - late > _GRACE_S:
+            # Used-up trials or dollars are no reason to drop work that was paid for; used-up time is.
+            is_late = self.ledger.elapsed_s > self.ledger.search_s + _GRACE_S
+            if why and not self._search_is_over and is_late:
                 self._drop_tasks()
                 break
             self._wait()
