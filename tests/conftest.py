@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Kernels and runs of tests never enter, and never come from, the person's cache and store."""
     folder = tmp_path_factory.mktemp("kernelforge")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KERNELFORGE_CACHE", str(folder / "kernels"))
         patch.setenv("KERNELFORGE_STORE", f"sqlite:///{folder / 'runs.sqlite'}")
-        yield
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def no_kernels_of_other_tests(own_places: Path) -> Iterator[None]:
+    """What one test proved must not spare another one its search."""
+    yield
+    path = own_places / "runs.sqlite"
+    if path.exists():
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("DELETE FROM proofs")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
