@@ -4,6 +4,8 @@
     python scripts/transcript.py judge cpu WORKDIR [NAME …]   # reads WORKDIR/NAME.reply.md, judges, and
                                                               # writes tests/transcripts/cpu/NAME.json
 
+    python scripts/transcript.py measure cpu WORKDIR          # the gains again, on a quieter machine
+
 Whoever answers writes ``NAME.reply.md`` from the prompt alone. When a kernel is wrong, ``judge`` writes the
 repair prompt that the tool would send (``NAME.repair1.prompt.md``) and reads ``NAME.repair1.reply.md``.
 ``cuda`` needs a GPU for both steps.
@@ -44,7 +46,7 @@ from kernelforge_lab.search.work import REPAIRABLE
 OUT = Path(__file__).parent.parent / "tests" / "transcripts"
 Tensors = tuple[torch.Tensor, ...]
 # On the cpu the duel decides, so stock is eager alone: torch.compile takes longer than everything else.
-LIMITS = {"cpu": Limits(compile_s=0.0, finalist_time_s=2.0), "cuda": Limits()}
+LIMITS = {"cpu": Limits(compile_s=0.0, time_s=1.0), "cuda": Limits()}
 
 
 def rms_norm(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -194,8 +196,10 @@ def judge(target: str, folder: Path, names: list[str]) -> None:
             kernel, verdict = answered(
                 pool, item, question, machine=machine, stem=folder / name, turns=turns, inputs=inputs
             )
-            ours = final(pool, item, kernel, 11) if verdict.status.is_correct else verdict
-            theirs = question.parent_verdict if target == "cpu" else final(pool, item, question.parent, 11)
+            # The duel decides on the cpu; on a GPU nobody else is there, so finalists can be compared.
+            both = target == "cuda" and verdict.status.is_correct
+            ours = final(pool, item, kernel, 11) if both else verdict
+            theirs = final(pool, item, question.parent, 11) if both else question.parent_verdict
             assert theirs is not None
         if target == "cpu" and verdict.status.is_correct:
             # Both kernels in turns on the same tensors: what else the machine does hits them alike.
@@ -205,8 +209,9 @@ def judge(target: str, folder: Path, names: list[str]) -> None:
             low = high = gain
         against = ours.timing.stock if ours.timing else "-"
         print(
-            f"{name}: {ours.status.value} {speedup(ours):.2f}× of {against}, templates {speedup(theirs):.2f}×, "
-            f"gain {gain:.2f} ({low:.2f}–{high:.2f}); {dict(kernel.params)} {ours.evidence[:300]}",
+            f"{name}: {ours.status.value} {speedup(ours):.2f}× of {against}, "
+            f"templates {speedup(theirs):.2f}×, gain {gain:.2f} ({low:.2f}–{high:.2f}); "
+            f"{dict(kernel.params)} {ours.evidence[:300]}",
             flush=True,
         )
         result = {
@@ -222,6 +227,27 @@ def judge(target: str, folder: Path, names: list[str]) -> None:
         }
         path = OUT / target / f"{name}.json"
         path.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def measure(target: str, _folder: Path, names: list[str]) -> None:
+    """Duel again, each side with the parameters that are best now, and keep the gains in the transcripts."""
+    for name in names:
+        path = OUT / target / f"{name}.json"
+        if not path.exists():
+            continue
+        data = json.loads(path.read_text("utf-8"))
+        question, _ = transcript.ask_from_json(data["ask"])
+        assert question.parent is not None
+        item, _ = item_of(name, target)
+        inputs = cases(target)[name][1]
+        kernel = settled(Kernel(data["source"], item.region.hash, target))
+        kernel, old = (fastest(item, side, inputs) for side in (kernel, question.parent))
+        data["params"], data["gain"] = (
+            dict(kernel.params),
+            [round(g, 3) for g in duel(item, old, kernel, inputs)],
+        )
+        print(name, data["gain"], dict(kernel.params), dict(old.params), flush=True)
+        path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
 def answered(
@@ -276,27 +302,31 @@ def fastest(item: WorkloadRegion, kernel: Kernel, inputs: Tensors) -> Kernel:
 
 
 def duel(item: WorkloadRegion, old: Kernel, new: Kernel, inputs: Tensors) -> tuple[float, float, float]:
-    """Time of the template's kernel over the answer's, paired in turns: median with its 95 % interval."""
+    """Time of the old kernel over the new one's, run in turns, with the range over four parts of the data.
+
+    By the quiet tenth of each, because the machine may be shared: a median would measure the others.
+    """
     region, machine = item.region, targets.get("cpu")
     tensors = dict(zip(region.input_names, capture_order(item, inputs), strict=True))
     for name, spec in zip(region.output_names, region.outputs, strict=True):
         tensors[name] = torch.empty_strided(spec.shape, spec.strides, dtype=getattr(torch, spec.dtype))
     pointers = {name: tensor.data_ptr() for name, tensor in tensors.items()}
     calls = [machine.load(machine.build(kernel, region))(pointers) for kernel in (old, new)]
-    ratios = []
-    for turn in range(160):
-        times = [0.0, 0.0]
+    times: tuple[list[float], list[float]] = ([], [])
+    for turn in range(96):
         for which in (0, 1, 1, 0) if turn % 2 else (1, 0, 0, 1):
             calls[which]()
             start = time.perf_counter()
             for _ in range(3):
                 calls[which]()
-            times[which] += time.perf_counter() - start
-        ratios.append(times[0] / times[1])
-    ratios.sort()
-    half = round(0.98 * len(ratios) ** 0.5)
-    middle_at = len(ratios) // 2
-    return ratios[middle_at], ratios[middle_at - half], ratios[middle_at + half]
+            times[which].append(time.perf_counter() - start)
+    parts = sorted(_quiet(times[0][k::4]) / _quiet(times[1][k::4]) for k in range(4))
+    return _quiet(times[0]) / _quiet(times[1]), parts[0], parts[-1]
+
+
+def _quiet(times: list[float]) -> float:
+    """The time that a tenth of the blocks beat: what a kernel takes when nothing else runs."""
+    return sorted(times)[len(times) // 10]
 
 
 def capture_order(item: WorkloadRegion, inputs: Tensors) -> list[torch.Tensor]:
@@ -342,7 +372,7 @@ def speedup(verdict: Verdict) -> float:
 
 def main() -> None:
     what, target, folder, *names = sys.argv[1:]
-    {"ask": ask, "judge": judge}[what](target, Path(folder), names or list(cases(target)))
+    {"ask": ask, "judge": judge, "measure": measure}[what](target, Path(folder), names or list(cases(target)))
 
 
 if __name__ == "__main__":
