@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from .environment import is_interactive
+from .events import ENDED, RunState
 from .exc import ProblemError
 from .log import EventLog
 from .options import Options
 from .run import Run
+
+# A search says something every few seconds; one that was silent this long has gone with its process.
+_SILENT_S: Final = 60.0
 
 
 def forge(function: Any, *args: Any, kwargs: Mapping[str, Any] | None = None, **more: Any) -> Run:
@@ -59,7 +64,11 @@ def load(run_id: str | None = None) -> Run:
         events = store.events(hits[0].id)
     finally:
         store.close()
-    return Run(log=EventLog.of_past(hits[0].id, events))
+    log = EventLog.of_past(hits[0].id, events)
+    state = log.latest("run_state")
+    if state and state["state"] not in ENDED and time.time() - events[-1]["at_s"] > _SILENT_S:
+        log.emit(RunState("stopped", "its kernel has gone, and the search with it; what was found is kept"))
+    return Run(log=log)
 
 
 def _check_names(function: Callable[..., Any], given: Mapping[str, Any], options: Mapping[str, Any]) -> None:

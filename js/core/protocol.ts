@@ -128,6 +128,36 @@ export interface NodeJudged extends Stamped {
   reward: number;
 }
 
+/** A person's mark: pinned, pruned, or empty when it was taken away. */
+export interface NodeMarked extends Stamped {
+  kind: 'node_marked';
+  node: number;
+  region: string;
+  mark: string;
+}
+
+/** One call of a language model. */
+export interface ModelCalled extends Stamped {
+  kind: 'model_called';
+  node: number | null;
+  region: string;
+  parent: number | null;
+  model: string;
+  prompt: string;
+  reply: string;
+  input_tokens: number;
+  cached_tokens: number;
+  output_tokens: number;
+  usd: number;
+  seconds: number;
+  outcome: string;
+  reason: string;
+  reasoning_tokens: number;
+  is_estimate: boolean;
+  /** Written by the packer: prompt and reply were left out and have this many characters. */
+  text_chars?: number;
+}
+
 export interface Meter extends Stamped {
   kind: 'meter';
   trials: number;
@@ -179,6 +209,8 @@ export type RunEvent =
   | RegionState
   | NodeAdded
   | NodeJudged
+  | NodeMarked
+  | ModelCalled
   | Meter
   | RunState
   | StepMeasured
@@ -204,12 +236,56 @@ export interface SourceText {
   source: string;
 }
 
-export type FromKernel = Batch | SourceText;
+export interface CallTexts {
+  v: 1;
+  kind: 'calls';
+  node: number;
+  calls: ModelCalled[];
+}
+
+/** What became of a command; sent only when there is something to say. */
+export interface Answer {
+  v: 1;
+  kind: 'answer';
+  to: string;
+  error: string;
+  text: string;
+}
+
+/** The notebook output of the run as it stands now: data by MIME type. */
+export interface Bundle {
+  v: 1;
+  kind: 'bundle';
+  data: Record<string, unknown>;
+}
+
+export type FromKernel = Batch | SourceText | CallTexts | Answer | Bundle;
+
+/** Bubbles up from a live view: the output should now store this (detail: the data of a Bundle). */
+export const BUNDLE_EVENT = 'kernelforge-bundle';
+/** Sent down to a live view before the notebook is saved: answer with the run so far (detail.saved). */
+export const PACK_EVENT = 'kernelforge-pack';
+
+/** The commands of kernelforge_lab/steering.py, and the report. */
+export type CommandName =
+  | 'pause'
+  | 'resume'
+  | 'stop'
+  | 'add_budget'
+  | 'switch'
+  | 'pin'
+  | 'prune'
+  | 'unmark'
+  | 'continue_from'
+  | 'submit'
+  | 'guard_counts'
+  | 'report';
 
 export type ToKernel =
   | { v: 1; kind: 'hello'; have: number }
-  | { v: 1; kind: 'pause' | 'resume' | 'stop' }
-  | { v: 1; kind: 'want'; what: 'source'; node: number };
+  | { v: 1; kind: CommandName; arguments?: Record<string, unknown>; format?: string }
+  | { v: 1; kind: 'want'; what: 'source' | 'calls'; node: number }
+  | { v: 1; kind: 'want'; what: 'bundle' };
 
 /** What a saved notebook and a report hold: the packed log of a run. */
 export interface Saved {

@@ -1,16 +1,20 @@
 // The run as a pure reduction of its events, and the small store that views subscribe to.
 
 import type {
+  Answer,
   Batch,
   GuardCounts,
   Log,
   Meter,
+  ModelCalled,
   RegionInfo,
   RunEvent,
   RunStarted,
+  Saved,
   StepMeasured,
   Verdict
 } from './protocol';
+import { packed } from './pack';
 import { outcome } from './verdict';
 
 export interface TreeNode {
@@ -26,6 +30,9 @@ export interface TreeNode {
   params: Record<string, number>;
   verdict?: Verdict;
   reward: number;
+  /** pinned, pruned or empty. */
+  mark: string;
+  calls: ModelCalled[];
   atS: number;
   children: number[];
 }
@@ -65,6 +72,7 @@ export interface Run {
   step: StepMeasured | null;
   guard: GuardCounts | null;
   logs: Log[];
+  calls: ModelCalled[];
   regions: Map<string, RegionView>;
   nodes: Map<number, TreeNode>;
   judged: number;
@@ -84,6 +92,7 @@ export function emptyRun(): Run {
     step: null,
     guard: null,
     logs: [],
+    calls: [],
     regions: new Map(),
     nodes: new Map(),
     judged: 0,
@@ -121,6 +130,19 @@ export function reduce(run: Run, event: RunEvent): void {
       break;
     case 'node_judged':
       judge(run, event.node, event.verdict, event.reward);
+      break;
+    case 'node_marked': {
+      const node = run.nodes.get(event.node);
+      if (node) {
+        node.mark = event.mark;
+      }
+      break;
+    }
+    case 'model_called':
+      run.calls.push(event);
+      if (event.node !== null) {
+        run.nodes.get(event.node)?.calls.push(event);
+      }
       break;
     case 'meter':
       run.meter = event;
@@ -177,6 +199,8 @@ function addNode(run: Run, event: Extract<RunEvent, { kind: 'node_added' }>): vo
     sourceChars: event.source_chars ?? event.source.length,
     params: event.params,
     reward: 0,
+    mark: '',
+    calls: [],
     atS: seconds(run, event.at_s),
     children: []
   };
@@ -253,6 +277,11 @@ export function estimatedStep(run: Run): number {
   return 1 / Math.max(1e-9, 1 - saved);
 }
 
+/** Whether every gain that counts was measured again in a fresh process: regions are done only then. */
+export function allProven(run: Run): boolean {
+  return [...run.regions.values()].every(r => r.speedup === null || r.state === 'done');
+}
+
 /** Regions with the largest share first: the order of the table. */
 export function rankedRegions(run: Run): RegionView[] {
   return [...run.regions.values()].sort((a, b) => b.info.share - a.info.share);
@@ -289,11 +318,15 @@ export type Change = 'run' | 'selection' | 'hover';
 /** Holds the run, the selection and the listeners. Views never see the comm. */
 export class RunStore {
   run = emptyRun();
+  /** What the run was folded from, without superseded meters. */
+  private events: RunEvent[] = [];
   selection: Selection = { region: null, node: null, hover: null };
   /** Events held; a batch that starts beyond them means something was lost. */
   next = 0;
   /** True while the views may ask for things: a live kernel is on the other side. */
   live = false;
+  /** The last thing the kernel said to a command. */
+  answer: Answer | null = null;
   /** Set when the kernel that ran this has gone. */
   orphaned = false;
   private listeners = new Set<(change: Change) => void>();
@@ -313,6 +346,7 @@ export class RunStore {
         this.followed = true;
       }
       this.run = emptyRun();
+      this.events = [];
       this.next = batch.from;
     }
     if (batch.from > this.next) {
@@ -324,6 +358,7 @@ export class RunStore {
     for (const event of batch.events) {
       if (batch.kind === 'reset' || event.seq === undefined || event.seq > this.next) {
         reduce(this.run, event);
+        this.keep(event);
       }
     }
     this.next = Math.max(this.next, batch.to);
@@ -332,12 +367,45 @@ export class RunStore {
     return true;
   }
 
+  /** The run so far as a saved notebook holds it. */
+  pack(): Saved {
+    const best = new Set<number>();
+    for (const region of this.run.regions.values()) {
+      for (let at = region.best; at !== null && !best.has(at); at = this.run.nodes.get(at)?.parent ?? null) {
+        best.add(at);
+      }
+    }
+    return packed(this.events, this.next, best);
+  }
+
+  private keep(event: RunEvent): void {
+    const last = this.events[this.events.length - 1];
+    if (event.kind === 'meter' && last?.kind === 'meter' && last.spent_usd === event.spent_usd) {
+      this.events[this.events.length - 1] = event;
+    } else {
+      this.events.push(event);
+    }
+  }
+
   setSource(node: number, source: string): void {
     const found = this.run.nodes.get(node);
     if (found) {
       found.source = source;
       this.changed('run');
     }
+  }
+
+  setCalls(node: number, calls: ModelCalled[]): void {
+    const found = this.run.nodes.get(node);
+    if (found) {
+      found.calls = calls;
+      this.changed('run');
+    }
+  }
+
+  setAnswer(answer: Answer | null): void {
+    this.answer = answer;
+    this.changed('run');
   }
 
   setOrphaned(orphaned: boolean): void {

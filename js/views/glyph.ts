@@ -34,7 +34,8 @@ export function drawGlyph(
   result: Outcome,
   x: number,
   y: number,
-  r: number
+  r: number,
+  strength = 1
 ): void {
   const { shape, colour } = maker(proposer);
   const outline = theme.get(colour);
@@ -44,7 +45,7 @@ export function drawGlyph(
   ctx.lineWidth = 1.8;
   ctx.strokeStyle = outline;
   if (result === 'failed') {
-    ctx.globalAlpha = 0.75;
+    ctx.globalAlpha = 0.75 * strength;
     ctx.stroke();
     ctx.beginPath();
     const d = r * 0.42;
@@ -59,16 +60,35 @@ export function drawGlyph(
     return;
   }
   if (result === 'pending') {
+    ctx.globalAlpha = strength;
     ctx.setLineDash([2.5, 2.5]);
     ctx.stroke();
     ctx.setLineDash([]);
+    ctx.globalAlpha = 1;
     return;
   }
   ctx.fillStyle = result === 'faster' ? theme.get('--kf-good') : outline;
-  ctx.globalAlpha = result === 'faster' ? 1 : result === 'stock' ? 0.55 : 0.22;
+  ctx.globalAlpha = strength * (result === 'faster' ? 1 : result === 'stock' ? 0.55 : 0.22);
   ctx.fill();
-  ctx.globalAlpha = 1;
+  ctx.globalAlpha = strength;
   ctx.stroke();
+  ctx.globalAlpha = 1;
+}
+
+/** A person's mark: a dashed ring where the search is held, a bar where it may not go on. */
+export function drawMark(ctx: CanvasRenderingContext2D, theme: Theme, mark: string, x: number, y: number, r: number): void {
+  ctx.strokeStyle = theme.get('--kf-human');
+  ctx.lineWidth = 2;
+  ctx.beginPath();
+  if (mark === 'pinned') {
+    ctx.setLineDash([3, 2]);
+    ctx.arc(x, y, r + 3.5, 0, 2 * Math.PI);
+  } else {
+    ctx.moveTo(x - r - 3, y + r + 4);
+    ctx.lineTo(x + r + 3, y + r + 4);
+  }
+  ctx.stroke();
+  ctx.setLineDash([]);
 }
 
 export function drawStar(ctx: CanvasRenderingContext2D, theme: Theme, x: number, y: number, r: number): void {

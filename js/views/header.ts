@@ -1,12 +1,12 @@
-// The first line: how far, how good, how much. And the three buttons.
+// The first line: how far, how good, how much. And the buttons.
 
 import { clock, percent, ratio, ratioWithInterval, usd } from '../core/format';
-import { estimatedStep, FINAL_STATES, fractionDone, type Run, type RunStore } from '../core/store';
+import { allProven, estimatedStep, FINAL_STATES, fractionDone, type Run, type RunStore } from '../core/store';
+import { button, numberField, type Controls } from './controls';
 import { h, setText } from './dom';
 
-export interface Controls {
-  send(kind: 'pause' | 'resume' | 'stop'): void;
-}
+/** Bubbles up to whoever knows another way to the kernel. */
+export const STOP_EVENT = 'kernelforge-stop';
 
 const BUSY_HINT = 'If a cell is running, some front ends deliver this only when it yields.';
 
@@ -26,10 +26,29 @@ export function header(store: RunStore, controls: Controls | null): { element: H
   pause.addEventListener('click', () => controls?.send(store.run.state === 'paused' ? 'resume' : 'pause'));
   stop.addEventListener('click', () => {
     controls?.send('stop');
+    stop.dispatchEvent(new CustomEvent(STOP_EVENT, { bubbles: true }));
     stop.disabled = true;
     setText(stop, 'Stopping');
   });
-  const buttons = h('span', 'kf-buttons', pause, stop);
+  const more = button('Budget…', 'let the search go on for longer', () => toggle(budget, more), false);
+  const report = button('Report…', 'write a report beside the notebook', () => toggle(reports, report), false);
+  const buttons = h('span', 'kf-buttons', pause, stop, more, report);
+  const budget = budgetForm(store, controls);
+  const reports = h(
+    'div',
+    { class: 'kf-form', attrs: { role: 'group', 'aria-label': 'write a report' } },
+    ...Object.entries(REPORTS).map(([format, what]) =>
+      button(`.${format}`, what, () => {
+        controls?.send('report', { format });
+        toggle(reports, report);
+      })
+    ),
+    h('span', 'kf-note', 'into the folder the kernel works in')
+  );
+  budget.hidden = reports.hidden = true;
+  for (const opener of [more, report]) {
+    opener.setAttribute('aria-expanded', 'false');
+  }
   const element = h(
     'header',
     'kf-header',
@@ -42,6 +61,8 @@ export function header(store: RunStore, controls: Controls | null): { element: H
       spent,
       buttons
     ),
+    budget,
+    reports,
     note
   );
 
@@ -51,6 +72,9 @@ export function header(store: RunStore, controls: Controls | null): { element: H
     setText(title, started?.title ?? 'forge');
     setText(where, started ? [started.target, started.device].filter(Boolean).join(' · ') : '');
     where.title = where.textContent ?? '';
+    if (store.orphaned) {
+      budget.hidden = reports.hidden = true;
+    }
     const label = store.orphaned && !FINAL_STATES.has(run.state) ? 'kernel gone' : run.state;
     setText(state, label);
     state.dataset.state = store.orphaned && !FINAL_STATES.has(run.state) ? 'gone' : run.state;
@@ -65,16 +89,60 @@ export function header(store: RunStore, controls: Controls | null): { element: H
     setText(bestNote, against);
     setText(spent, howMuch(run));
     spent.hidden = !spent.textContent;
-    buttons.hidden = !store.live || FINAL_STATES.has(run.state) || !controls;
+    const final = FINAL_STATES.has(run.state);
+    buttons.hidden = !store.live || !controls;
+    pause.hidden = stop.hidden = final;
+    if (final) {
+      // It may start again, with more budget.
+      stop.disabled = false;
+    }
     setText(pause, run.state === 'paused' ? 'Resume' : 'Pause');
     if (!stop.disabled) {
       setText(stop, 'Stop');
     }
     pause.disabled = run.state === 'stopping' || run.state === 'measuring';
-    setText(note, noteLine(run));
+    setText(note, store.orphaned ? goneLine(run) : noteLine(run));
     note.hidden = !note.textContent;
   };
   return { element, update };
+}
+
+const REPORTS = {
+  html: 'a page to read and to send',
+  ipynb: 'a notebook that judges the kernels again',
+  md: 'text to paste'
+};
+
+function toggle(form: HTMLElement, opener: HTMLElement): void {
+  form.hidden = !form.hidden;
+  opener.setAttribute('aria-expanded', String(!form.hidden));
+  if (!form.hidden) {
+    form.querySelector<HTMLElement>('input, button')?.focus();
+  }
+}
+
+/** Caps to raise; what is left empty stays. */
+function budgetForm(store: RunStore, controls: Controls | null): HTMLElement {
+  const fields = { trials: numberField('more kernels', '1'), minutes: numberField('more minutes', 'any'), usd: numberField('more dollars', 'any') };
+  const give = h('button', { class: 'kf-button kf-small', attrs: { type: 'submit' } }, 'Add');
+  const form = h('form', { class: 'kf-form', attrs: { 'aria-label': 'add budget' } }, ...Object.values(fields).map(f => f.element), give);
+  form.addEventListener('submit', event => {
+    event.preventDefault();
+    const read = Object.entries(fields).map(([name, field]) => [name, field.read()] as const);
+    const args = Object.fromEntries(read.filter(([, value]) => value > 0).map(([name, value]) => [name, name === 'trials' ? Math.round(value) : value]));
+    if (Object.keys(args).length) {
+      store.setAnswer(null);
+      controls?.send('add_budget', { arguments: args });
+      form.hidden = true;
+    }
+  });
+  return form;
+}
+
+function goneLine(run: Run): string {
+  const id = run.started?.run;
+  const again = id ? `kernelforge_lab.load('${id}') shows it again` : 'kernelforge_lab.load() shows the newest stored run';
+  return FINAL_STATES.has(run.state) ? `its kernel has gone · ${again}` : `the kernel that ran this has gone, and the search with it; what was found is stored · ${again}`;
 }
 
 function howFar(run: Run): string {
@@ -101,7 +169,7 @@ function howGood(run: Run): [string, string] {
   const estimate = estimatedStep(run);
   const ceiling = run.started ? `ceiling ${ratio(run.started.ceiling)}` : '';
   if (estimate > 1.0005) {
-    return [`≈ ${ratio(estimate)}`, `step, from proven regions · ${ceiling}`];
+    return [`≈ ${ratio(estimate)}`, `step, from ${allProven(run) ? 're-measured regions' : 'regions, not re-measured yet'} · ${ceiling}`];
   }
   return [FINAL_STATES.has(run.state) ? 'no gain' : 'no gain yet', ceiling];
 }

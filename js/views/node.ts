@@ -1,31 +1,36 @@
 // One kernel: the verdict as a sentence first, then its source, what changed, and the evidence.
 
-import { digits, micros, ratio, ratioWithInterval } from '../core/format';
+import { micros } from '../core/format';
 import { maker } from '../core/palette';
 import { isStock, sourceOf, type RunStore, type TreeNode } from '../core/store';
-import { checkCount, outcome, sentence } from '../core/verdict';
+import { outcome, sentence } from '../core/verdict';
+import { nodeActions } from './actions';
+import type { Controls, Want } from './controls';
 import { h, replace, setText } from './dom';
+import { costTable, promptView, stockTable, verdictTable } from './facts';
 import { diffView, sourceView } from './source';
 
-type Tab = 'Source' | 'Diff' | 'Verdict';
+const TABS = ['Source', 'Diff', 'Verdict', 'Prompt', 'Cost'] as const;
+type Tab = (typeof TABS)[number];
 type Against = 'parent' | 'best' | 'stock';
 
-export function nodePanel(store: RunStore, want: ((node: number) => void) | null): { element: HTMLElement; update: () => void } {
+export function nodePanel(store: RunStore, want: Want | null, controls: Controls | null = null): { element: HTMLElement; update: () => void } {
   let tab: Tab = 'Source';
   let against: Against = 'parent';
   let drawn = '';
-  const asked = new Set<number>();
+  const asked = new Set<string>();
   const heading = h('span', 'kf-node-title');
   const mark = h('span', 'kf-node-mark');
   const verdict = h('p', 'kf-sentence');
   const idea = h('p', 'kf-idea');
   const copy = h('button', { class: 'kf-button kf-small', attrs: { type: 'button' }, title: 'copy the source', on: { click: copySource } }, 'Copy');
-  const tabs = h('div', { class: 'kf-tabs', attrs: { role: 'tablist' } });
-  const body = h('div', { class: 'kf-tab-body', attrs: { role: 'tabpanel' } });
-  const buttons = (['Source', 'Diff', 'Verdict'] as Tab[]).map(name =>
+  const list = h('div', { class: 'kf-tablist', attrs: { role: 'tablist', 'aria-label': 'about this kernel' } });
+  const tabs = h('div', 'kf-tabs', list, copy);
+  const body = h('div', { class: 'kf-tab-body', attrs: { role: 'tabpanel', tabindex: 0, 'aria-label': 'the selected kernel' } });
+  const buttons = TABS.map(name =>
     h('button', { class: 'kf-tab', attrs: { type: 'button', role: 'tab' }, on: { click: () => show(name) } }, name)
   );
-  tabs.append(...buttons, copy);
+  list.append(...buttons);
   tabs.addEventListener('keydown', event => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[(event as KeyboardEvent).key];
     if (step) {
@@ -35,12 +40,22 @@ export function nodePanel(store: RunStore, want: ((node: number) => void) | null
       event.stopPropagation();
     }
   });
-  const element = h('section', 'kf-node', h('h3', 'kf-h', mark, heading), verdict, idea, tabs, body);
+  const redraw = () => {
+    drawn = '';
+    update();
+  };
+  const actions = nodeActions(store, controls, redraw, () => {
+    const node = selected();
+    if (node) {
+      tab = 'Source';
+      actions.edit(node, sourceOf(store.run, node));
+    }
+  });
+  const element = h('section', 'kf-node', h('h3', 'kf-h', mark, heading), verdict, idea, actions.element, tabs, body);
 
   function show(name: Tab): void {
     tab = name;
-    drawn = '';
-    update();
+    redraw();
   }
 
   function copySource(): void {
@@ -66,13 +81,29 @@ export function nodePanel(store: RunStore, want: ((node: number) => void) | null
     }
     // Redraw only when what is shown changed: a selection in the source survives streaming.
     const source = node ? sourceOf(store.run, node) : '';
-    const key = [tab, against, node?.id, node?.verdict?.status, node?.verdict?.timing?.kernel_us, source.length, region?.info.hash, region?.stockUs, region?.best].join('|');
+    const kernel = node !== undefined && !isStock(node);
+    actions.update(node, kernel && source.length > 0);
+    tabs.hidden = actions.isEditing();
+    if (actions.isEditing()) {
+      if (body.firstChild !== actions.editor) {
+        replace(body, actions.editor);
+        drawn = '';
+      }
+      return;
+    }
+    const texts = tab === 'Prompt' || tab === 'Cost' ? `${node?.calls.length} ${node?.calls[0]?.prompt.length} ${store.run.calls.length} ${store.run.judged}` : '';
+    const key = [tab, texts, node?.mark, against, node?.id, node?.verdict?.status, node?.verdict?.timing?.kernel_us, source.length, region?.info.hash, region?.stockUs, region?.best].join('|');
     if (key === drawn) {
       return;
     }
     drawn = key;
-    const kernel = node !== undefined && !isStock(node);
     buttons[1].hidden = !kernel;
+    buttons[3].hidden = !kernel || !node.calls.length;
+    if (buttons.find(b => b.textContent === tab)?.hidden) {
+      tab = 'Source';
+      update();
+      return;
+    }
     copy.hidden = !kernel || tab !== 'Source';
     if (!node || isStock(node)) {
       showStock();
@@ -81,15 +112,19 @@ export function nodePanel(store: RunStore, want: ((node: number) => void) | null
     const m = maker(node.proposer);
     setText(mark, { circle: '●', diamond: '◆', square: '■', triangle: '▲', hexagon: '⬢' }[m.shape]);
     mark.style.setProperty('color', `var(${m.colour})`);
-    setText(heading, `#${node.id} ${m.label}`);
+    setText(heading, `#${node.id} ${m.label}${node.mark ? ` · ${node.mark}` : ''}`);
     setText(verdict, sentence(node.verdict));
     verdict.dataset.outcome = outcome(node.verdict);
     setText(idea, [node.idea || node.strategy, paramText(node.params)].filter(Boolean).join(' · '));
     idea.hidden = !idea.textContent;
     if (tab === 'Verdict') {
       replace(body, verdictTable(node));
+    } else if (tab === 'Prompt') {
+      replace(body, promptView(node.calls) ?? fetching('calls', node.id, 'The prompts of this run are not kept in the notebook. The report has all of them.'));
+    } else if (tab === 'Cost') {
+      replace(body, costTable(store.run, node, region));
     } else if (!source && node.sourceChars > 0) {
-      fetchSource(node);
+      replace(body, fetching('source', node.sourceNode ?? node.id, 'This source was too long to keep in the notebook. The report has all of them.'));
     } else if (tab === 'Source') {
       replace(body, sourceView(source));
     } else {
@@ -97,17 +132,16 @@ export function nodePanel(store: RunStore, want: ((node: number) => void) | null
     }
   }
 
-  function fetchSource(node: TreeNode): void {
-    const owner = node.sourceNode ?? node.id;
-    if (want && store.live) {
-      replace(body, h('p', 'kf-empty', 'Fetching the source.'));
-      if (!asked.has(owner)) {
-        asked.add(owner);
-        want(owner);
-      }
-    } else {
-      replace(body, h('p', 'kf-empty', 'This source was too long to keep in the notebook. The report has all of them.'));
+  /** Ask a live kernel for what was left out, once; elsewhere say why it is not here. */
+  function fetching(what: 'source' | 'calls', node: number, absent: string): HTMLElement {
+    if (!want || !store.live) {
+      return h('p', 'kf-empty', absent);
     }
+    if (!asked.has(`${what} ${node}`)) {
+      asked.add(`${what} ${node}`);
+      want(what, node);
+    }
+    return h('p', 'kf-empty', what === 'source' ? 'Fetching the source.' : 'Fetching the prompts.');
   }
 
   function showStock(): void {
@@ -128,23 +162,12 @@ export function nodePanel(store: RunStore, want: ((node: number) => void) | null
     setText(idea, region.reason);
     idea.hidden = !region.reason;
     if (tab === 'Verdict') {
-      replace(body, stockTable());
+      replace(body, stockTable(store.run, region));
+    } else if (tab === 'Cost') {
+      replace(body, costTable(store.run, undefined, region));
     } else {
       replace(body, sourceView(info.text));
     }
-  }
-
-  function stockTable(): HTMLElement {
-    const region = store.run.regions.get(store.selection.region ?? '')!;
-    const rows: [string, string][] = [];
-    const judged = region.nodes.map(id => store.run.nodes.get(id)?.verdict).find(v => v && Object.keys(v.stocks_us).length);
-    for (const [name, us] of Object.entries(judged?.stocks_us ?? {})) {
-      rows.push([name, micros(us)]);
-    }
-    rows.push(['in the model', micros(region.info.time_us)], ['roof', micros(region.info.floor_us)]);
-    region.info.inputs.forEach((spec, i) => rows.push([`in${i}`, spec]));
-    region.info.outputs.forEach((spec, i) => rows.push([`out${i}`, spec]));
-    return table(rows);
   }
 
   function diffBody(node: TreeNode, source: string): HTMLElement[] {
@@ -162,8 +185,7 @@ export function nodePanel(store: RunStore, want: ((node: number) => void) | null
             on: {
               click: () => {
                 against = name;
-                drawn = '';
-                update();
+                redraw();
               }
             }
           },
@@ -178,7 +200,7 @@ export function nodePanel(store: RunStore, want: ((node: number) => void) | null
       return [choose, h('p', 'kf-empty', 'This is the best kernel.')];
     }
     if (otherNode && !isStock(otherNode) && !before && otherNode.sourceChars > 0) {
-      want?.(otherNode.sourceNode ?? otherNode.id);
+      fetching('source', otherNode.sourceNode ?? otherNode.id, '');
     }
     choose.append(otherNode && !isStock(otherNode) ? ` #${otherNode.id}` : ' the region as PyTorch runs it');
     return [choose, diffView(before, source)];
@@ -191,42 +213,4 @@ function paramText(params: Record<string, number>): string {
   return Object.entries(params)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
-}
-
-function verdictTable(node: TreeNode): HTMLElement {
-  const v = node.verdict;
-  if (!v) {
-    return h('p', 'kf-empty', 'Not judged yet.');
-  }
-  const rows: [string, string][] = [];
-  const t = v.timing;
-  if (t) {
-    rows.push(['kernel', micros(t.kernel_us)], [`best stock (${t.stock})`, micros(t.stock_us)]);
-    rows.push(['speed-up', ratioWithInterval(t.speedup, t.low, t.high)], ['samples', String(t.samples)]);
-  }
-  for (const [name, us] of Object.entries(v.stocks_us)) {
-    if (name !== t?.stock) {
-      rows.push([name, `${micros(us)}${t ? ` · ${ratio(us / t.kernel_us)}` : ''}`]);
-    }
-  }
-  rows.push(['checks', `${checkCount(v)} run`]);
-  for (const [name, n] of Object.entries(v.checks)) {
-    rows.push([`· ${name.replace(/_/g, ' ')}`, String(n)]);
-  }
-  if (v.max_error !== null) {
-    rows.push(['largest error', `${digits(v.max_error)}× its bound`]);
-  }
-  for (const [name, value] of Object.entries(v.resources)) {
-    rows.push([name.replace(/_/g, ' '), digits(value, 6).replace(/\.?0+$/, '') || '0']);
-  }
-  rows.push(['judged in', `${digits(v.seconds)} s`]);
-  if (v.binary_hash) {
-    rows.push(['binary', v.binary_hash.slice(0, 12)]);
-  }
-  const evidence = v.evidence ? h('pre', { class: 'kf-evidence', attrs: { tabindex: 0 } }, v.evidence) : null;
-  return h('div', {}, evidence, table(rows));
-}
-
-function table(rows: [string, string][]): HTMLElement {
-  return h('table', 'kf-facts', h('tbody', {}, ...rows.map(([name, value]) => h('tr', {}, h('th', { attrs: { scope: 'row' } }, name), h('td', {}, value)))));
 }

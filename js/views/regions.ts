@@ -2,6 +2,7 @@
 
 import { micros, percent, ratio } from '../core/format';
 import { rankedRegions, type RegionView, type RunStore } from '../core/store';
+import { button, type Controls } from './controls';
 import { h, replace, setText } from './dom';
 
 interface Row {
@@ -14,7 +15,7 @@ interface Row {
   mark: HTMLElement;
 }
 
-export function regionTable(store: RunStore): { element: HTMLElement; update: () => void } {
+export function regionTable(store: RunStore, controls: Controls | null = null): { element: HTMLElement; update: () => void } {
   const rows = new Map<string, Row>();
   const list = h('div', { class: 'kf-region-list', attrs: { role: 'listbox', 'aria-label': 'regions by share of the step', tabindex: 0 } });
   const ceiling = h('span', 'kf-note');
@@ -25,10 +26,31 @@ export function regionTable(store: RunStore): { element: HTMLElement; update: ()
     h('span', {}, h('span', 'kf-key kf-key-possible'), ' still possible'),
     h('span', {}, h('span', 'kf-key'), ' at the roof')
   );
-  const element = h('section', 'kf-regions', h('h3', 'kf-h', 'Regions ', ceiling), list, legend);
+  const notes = h('div', 'kf-capture-notes');
+  const toggle = button('Off', '', () => switchSelected());
+  const element = h('section', 'kf-regions', h('h3', 'kf-h', 'Regions ', ceiling, h('span', 'kf-tools', toggle)), list, notes, legend);
+  const empty = h('p', 'kf-empty', 'Capturing the model and measuring where its time goes.');
   let built: unknown = null;
 
+  const selected = () => store.run.regions.get(store.selection.region ?? '');
+  /** A region that is searched or waits can be switched off, one that is through can be taken up again. */
+  const canSwitch = (region: RegionView | undefined) =>
+    region && controls && store.live && region.info.eligible && region.state !== 'ineligible' ? (isActive(region) ? 'off' : 'on') : null;
+  function switchSelected(): void {
+    const region = selected();
+    const to = canSwitch(region);
+    if (region && to) {
+      store.setAnswer(null);
+      controls?.send('switch', { arguments: { region: region.info.hash, on: to === 'on' } });
+    }
+  }
+
   list.addEventListener('keydown', event => {
+    if ((event as KeyboardEvent).key === ' ') {
+      event.preventDefault();
+      switchSelected();
+      return;
+    }
     const step = { ArrowDown: 1, ArrowUp: -1 }[(event as KeyboardEvent).key];
     if (!step) {
       return;
@@ -46,20 +68,21 @@ export function regionTable(store: RunStore): { element: HTMLElement; update: ()
   const build = () => {
     rows.clear();
     list.replaceChildren();
+    notes.replaceChildren();
     const started = store.run.started;
     if (!started) {
-      replace(list, h('p', 'kf-empty', 'Capturing the model and measuring where its time goes.'));
+      replace(notes, empty);
       return;
     }
     const ranked = rankedRegions(store.run);
-    const widest = Math.max(1e-9, ...ranked.map(r => r.info.share), ...started.vendor.map(v => v.share));
+    const vendor = [...started.vendor].sort((a, b) => b.share - a.share);
+    const known = ranked.reduce((s, r) => s + r.info.share, 0) + vendor.reduce((s, v) => s + v.share, 0);
+    const widest = Math.max(1e-9, 1 - known, ...ranked.map(r => r.info.share), ...vendor.map(v => v.share));
     for (const region of ranked) {
       const row = regionRow(region, widest, () => store.selectRegion(region.info.hash));
       rows.set(region.info.hash, row);
       list.append(row.element);
     }
-    const vendor = [...started.vendor].sort((a, b) => b.share - a.share);
-    const known = ranked.reduce((s, r) => s + r.info.share, 0) + vendor.reduce((s, v) => s + v.share, 0);
     for (const op of vendor) {
       list.append(quietRow(op.name, op.count, op.share, widest, 'stays on the library'));
     }
@@ -67,16 +90,20 @@ export function regionTable(store: RunStore): { element: HTMLElement; update: ()
       list.append(quietRow('everything else', 1, 1 - known, widest, 'views, Python, gaps between kernels'));
     }
     for (const reason of started.uncaptured) {
-      list.append(h('p', 'kf-empty', `Not captured: ${reason}`));
+      notes.append(h('p', 'kf-empty', `About the capture: ${reason}`));
     }
   };
 
   const update = () => {
     const run = store.run;
-    if (built !== run.started || !list.childElementCount) {
+    if (built !== run.started || !(list.childElementCount || notes.childElementCount)) {
       built = run.started;
       build();
     }
+    const to = canSwitch(selected());
+    toggle.hidden = to === null;
+    setText(toggle, to === 'on' ? 'Search again' : 'Switch off');
+    toggle.title = to === 'on' ? 'search the selected region (again)' : 'spend no more on the selected region';
     setText(ceiling, run.started ? `ceiling ${ratio(run.started.ceiling)}` : '');
     for (const region of run.regions.values()) {
       const row = rows.get(region.info.hash);
@@ -86,6 +113,10 @@ export function regionTable(store: RunStore): { element: HTMLElement; update: ()
     }
   };
   return { element, update };
+}
+
+function isActive(region: RegionView): boolean {
+  return region.state === 'searching' || region.state === 'waiting';
 }
 
 function regionRow(region: RegionView, widest: number, select: () => void): Row {

@@ -3,11 +3,13 @@
 import { micros, ratio } from '../core/format';
 import { layoutRegion, neighbour, STOCK, type Direction, type Layout, type Placed } from '../core/layout';
 import { maker } from '../core/palette';
+import { isEverything, matches } from '../core/filter';
 import { isStock, type RunStore } from '../core/store';
 import { headline, outcome } from '../core/verdict';
 import { surface, type Theme } from './canvas';
 import { h, replace, setText } from './dom';
-import { drawGlyph, drawStar } from './glyph';
+import { finder } from './find';
+import { drawGlyph, drawMark, drawStar } from './glyph';
 import { attachViewport, Viewport } from './viewport';
 
 const HIT_PX = 14;
@@ -32,13 +34,18 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
     button('★', 'go to the best kernel', () => goToBest())
   );
   const legend = h('div', 'kf-legend kf-tree-legend');
-  const element = h('section', 'kf-tree', h('h3', 'kf-h', 'Tree ', heading, tools), stage, legend, mirror);
+  const find = finder(store, () => {
+    stage.hidden = find.isListing();
+    update('selection');
+  });
+  const element = h('section', 'kf-tree', h('h3', 'kf-h', 'Tree ', heading, tools), find.bar, stage, find.list, legend, mirror);
 
   const view = new Viewport();
   let layout: Layout = { root: STOCK, nodes: [], index: new Map(), bounds: { x0: 0, y0: 0, x1: 0, y1: 0 } };
   let shown: string | null = null;
   let counted = -1;
   let laidAt = 0;
+  let mirrored: number = STOCK;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const scene = surface(stage, canvas, (ctx, width, height, theme) => {
@@ -117,6 +124,9 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
     ctx.stroke();
 
     const scale = Math.min(1.15, Math.max(0.28, k));
+    const filter = find.filter();
+    const looking = !isEverything(filter);
+    const closed = prunedBelow();
     for (const n of layout.nodes) {
       const [x, y] = [n.x * k + tx, n.y * k + ty];
       if (!inside(x, y)) {
@@ -125,7 +135,14 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
       const node = store.run.nodes.get(n.id);
       const result = !node || isStock(node) ? 'stock' : outcome(node.verdict);
       const r = gainRadius(n.id) * scale;
+      if (node && !isStock(node) && ((looking && !matches(node, filter)) || closed.has(n.id))) {
+        drawGlyph(ctx, theme, node.proposer, result, x, y, r, 0.22);
+        continue;
+      }
       drawGlyph(ctx, theme, node?.proposer ?? 'stock', result, x, y, r);
+      if (node?.mark) {
+        drawMark(ctx, theme, node.mark, x, y, r);
+      }
       if (n.id === best) {
         drawStar(ctx, theme, x + r * 1.1, y - r * 1.1, Math.max(5, 7 * scale));
       }
@@ -152,6 +169,17 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
     ctx.strokeText(text, x, y);
     ctx.fillStyle = theme.get('--kf-fg');
     ctx.fillText(text, x, y);
+  }
+
+  /** Everything below a pruned node; nodes come parents first. */
+  function prunedBelow(): Set<number> {
+    const closed = new Set<number>();
+    for (const n of layout.nodes) {
+      if (n.depth && (closed.has(n.parent) || store.run.nodes.get(n.parent)?.mark === 'pruned')) {
+        closed.add(n.id);
+      }
+    }
+    return closed;
   }
 
   function pathToRoot(id: number | null): Set<number> {
@@ -253,7 +281,7 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
       return region?.stockUs ? `stock · ${micros(region.stockUs)}` : 'stock';
     }
     const node = store.run.nodes.get(id);
-    return node ? [`#${id} ${maker(node.proposer).label}`, node.idea || node.strategy, headline(node.verdict)].filter(Boolean).join(' · ') : '';
+    return node ? [`#${id} ${maker(node.proposer).label}`, node.mark, node.idea || node.strategy, headline(node.verdict)].filter(Boolean).join(' · ') : '';
   }
 
   /** What a screen reader walks: the selected path's surroundings, not thousands of list items. */
@@ -265,6 +293,20 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
       items.push(h('li', { attrs: { role: 'treeitem', 'aria-level': 1, 'aria-selected': 'false' } }, `and ${layout.nodes.length - MIRROR_LIMIT} more`));
     }
     mirror.replaceChildren(...items);
+    mirrored = store.selection.node ?? layout.root;
+  }
+
+  /** Follow the selection in the mirror without building it anew. */
+  function mirrorSelection(): void {
+    const selected = store.selection.node ?? layout.root;
+    if (selected !== mirrored) {
+      layout.nodes.slice(0, MIRROR_LIMIT).forEach((n, i) => {
+        if (n.id === selected || n.id === mirrored) {
+          mirror.children[i]?.setAttribute('aria-selected', String(n.id === selected));
+        }
+      });
+      mirrored = selected;
+    }
   }
 
   function drawLegend(): void {
@@ -287,18 +329,20 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
     );
   }
 
-  const update = (change: string) => {
+  function update(change: string): void {
     wantLayout();
     if (change !== 'hover') {
       const region = store.run.regions.get(shown ?? '');
       setText(heading, region ? `${region.info.title} ×${region.info.count}` : '');
       drawLegend();
+      find.update();
+      mirrorSelection();
     }
     const hovered = store.selection.hover;
     setText(line, hovered === null ? '' : describe(hovered));
     line.hidden = hovered === null;
     scene.dirty();
-  };
+  }
   return {
     element,
     update,

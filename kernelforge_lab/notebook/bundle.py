@@ -10,6 +10,7 @@ text/plain                            one paragraph
 
 from __future__ import annotations
 
+import threading
 import weakref
 from html import escape
 from typing import Any, Final
@@ -42,7 +43,7 @@ def widget_of(run: ShownRun) -> RunWidget:
             if held is not None:
                 update_displays(held)
 
-        widget = _widgets[run] = RunWidget(run, on_finish=refresh)
+        widget = _widgets[run] = RunWidget(run, on_finish=refresh, bundle=mimebundle)
     return widget
 
 
@@ -76,6 +77,14 @@ def update_displays(run: ShownRun) -> None:
         bundle = mimebundle(run)
         for handle in handles:
             handle.update(bundle, raw=True)
+
+
+def stop(model_id: str = "") -> None:
+    """Stop the run that the widget of this model shows; without an id every run that is shown."""
+    for run, widget in list(_widgets.items()):
+        if not model_id or widget.model_id == model_id:
+            # In a thread: this may run on a kernel's subshell, which must answer at once.
+            threading.Thread(target=run.stop, name="kernelforge-stop", daemon=True).start()
 
 
 def html(summary: Summary) -> str:

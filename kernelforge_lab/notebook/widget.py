@@ -51,18 +51,30 @@ class RunWidget(anywidget.AnyWidget):
     status = traitlets.Unicode("starting").tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     summary = traitlets.Dict().tag(sync=True)
+    # False for a run read back from the store: there is nothing to pause or to give a budget.
+    steerable = traitlets.Bool(True).tag(sync=True)
     # Never stored: computed whenever a front end asks for state (page reload, second browser, saving).
     snapshot = traitlets.Bytes(b"").tag(sync=True, to_json=lambda _value, widget: widget.pack())
 
-    def __init__(self, run: ShownRun, *, on_finish: Callable[[Summary], None] | None = None) -> None:
+    def __init__(
+        self,
+        run: ShownRun,
+        *,
+        on_finish: Callable[[Summary], None] | None = None,
+        bundle: Callable[[Any], Json] | None = None,
+    ) -> None:
         # The run owns the widget's life, not the other way round.
         self._run = weakref.ref(run)
         self._log: Log = run.log
         self._packed = 0
         self._on_finish = on_finish
+        self._bundle = bundle
         # A finished run is shown by its first state; nobody may be there to hear an update.
         so_far = Summary(self._log.since(0))
-        super().__init__(status=so_far.state, title=so_far.title, summary=so_far.as_json())
+        steerable = bool(getattr(run, "is_steerable", True))
+        super().__init__(
+            status=so_far.state, title=so_far.title, summary=so_far.as_json(), steerable=steerable
+        )
         self._pump = Pump(self._log, self)
         self.on_msg(self._on_message)
         self._pump.start(self._packed)
@@ -102,7 +114,10 @@ class RunWidget(anywidget.AnyWidget):
             self._send_source(content.get("node"))
         elif kind == "want" and content.get("what") == "calls":
             self._send_calls(content.get("node"))
-        elif run is not None and isinstance(kind, str):
+        elif run is not None and kind == "want" and content.get("what") == "bundle":
+            # A picture is drawn for it.
+            threading.Thread(target=self._send_bundle, args=(run,), name="kernelforge-bundle").start()
+        elif run is not None and isinstance(kind, str) and kind != "want":
             # Stopping may wait for a worker; the front end's channel must not.
             name = f"kernelforge-{kind[:20]}"
             threading.Thread(target=self._obey, args=(run, content), name=name, daemon=True).start()
@@ -121,6 +136,10 @@ class RunWidget(anywidget.AnyWidget):
             answer["error"] = repr(error)
         if answer["error"] or answer["text"]:
             self._pump.post(answer)
+
+    def _send_bundle(self, run: Any) -> None:
+        if self._bundle is not None:
+            self._pump.post({"v": wire.VERSION, "kind": "bundle", "data": self._bundle(run)})
 
     def _send_calls(self, node: Any) -> None:
         calls = [e for e in self._log.since(0) if e["kind"] == "model_called" and e["node"] == node]

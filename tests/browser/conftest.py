@@ -2,107 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-import shutil
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-import nbformat
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
+from .jupyter import CHROMIUM, FLAGS, ROOT, Server, jupyter
+
+__all__ = ["ROOT", "Lab", "Server"]
+
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS = pathlib.Path(__file__).parent / "screenshots"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
-# Galata's server settings: no token, and the page exposes window.jupyterapp.
-_CONFIG = "from jupyterlab.galata import configure_jupyter_server\nconfigure_jupyter_server(c)\nc.LabApp.news_url = None\n"
 
 playwright = pytest.importorskip("playwright.sync_api")
 
 
-@dataclass(frozen=True)
-class Server:
-    url: str
-    root: pathlib.Path
-
-    def write(self, name: str, *cells: str) -> str:
-        """A notebook with these code cells; returns its path for ``Lab.open``."""
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
-        notebook.metadata["kernelspec"] = {
-            "name": "python3",
-            "display_name": "Python 3",
-            "language": "python",
-        }
-        nbformat.write(notebook, self.root / name)
-        return name
-
-
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    base = tmp_path_factory.mktemp("jupyter")
-    root = base / "root"
-    root.mkdir()
-    (base / "config.py").write_text(_CONFIG)
-    # The committed assets, whichever way the package itself is installed.
-    extensions = base / "labextensions"
-    extensions.mkdir()
-    (extensions / "kernelforge-lab").symlink_to(ROOT / "kernelforge_lab" / "labextension")
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "JUPYTERLAB_GALATA_ROOT_DIR": str(root),
-        "JUPYTER_CONFIG_DIR": str(base / "cfg"),
-        "JUPYTER_DATA_DIR": str(base / "data"),
-        "JUPYTER_RUNTIME_DIR": str(base / "rt"),
-        "IPYTHONDIR": str(base / "ipy"),
-    }
-    command = [
-        *(
-            sys.executable,
-            "-m",
-            "jupyter",
-            "lab",
-            "--allow-root",
-            "--no-browser",
-            "--config",
-            str(base / "config.py"),
-        ),
-        *(f"--ServerApp.port={port}", "--ServerApp.ip=127.0.0.1"),
-        f"--LabServerApp.extra_labextensions_path={extensions}",
-    ]
-    with (base / "server.log").open("w") as log:
-        process = subprocess.Popen(command, env=env, cwd=root, stdout=log, stderr=log)
-        url = f"http://127.0.0.1:{port}"
-        try:
-            _wait_for(f"{url}/api", process, base / "server.log")
-            yield Server(url, root)
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes], log: pathlib.Path) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            urllib.request.urlopen(url, timeout=2).close()
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
+    with jupyter(tmp_path_factory.mktemp("jupyter")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -115,6 +35,18 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
+# Requests that JupyterLab makes and answers itself: a session that was shut down, a missing favicon.
+_NOT_OURS = (
+    "Failed to load resource",
+    "Kernel Restart",
+    "WebSocket",
+    "Unhandled error",
+    "comm:",
+    "Comm promise",
+    "Kernel message validation",
+)
+
+
 class Lab:
     """A JupyterLab page with one notebook open."""
 
@@ -123,6 +55,12 @@ class Lab:
         self.page = page
         self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._said)
+
+    def _said(self, message: Any) -> None:
+        """Errors that somebody wrote to the console, but for what Jupyter itself says of a lost server."""
+        if message.type == "error" and not any(known in message.text for known in _NOT_OURS):
+            self.errors.append(message.text)
 
     def open(self, notebook: str) -> Lab:
         workspace = f"{notebook.split('.', maxsplit=1)[0]}-{time.monotonic_ns()}"
@@ -131,6 +69,48 @@ class Lab:
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
         self.wait_idle()
         return self
+
+    def open_empty(self, name: str, theme: str = "JupyterLab Light") -> Lab:
+        """A notebook with one empty cell, as a person begins."""
+        self.open(self.server.write(name, ""))
+        self.theme(theme)
+        return self
+
+    def write_cell(self, source: str) -> None:
+        """Type a cell at the end and run it (without waiting)."""
+        self.page.evaluate(
+            """source => {
+                const panel = window.jupyterapp.shell.currentWidget, cells = panel.content.model.sharedModel;
+                const last = cells.cells[cells.cells.length - 1];
+                if (last.getSource() === '') { last.setSource(source); }
+                else { cells.insertCell(cells.cells.length, {cell_type: 'code', source}); }
+                panel.content.activeCellIndex = cells.cells.length - 1;
+            }""",
+            source,
+        )
+        self.execute("notebook:run-cell", wait=False)
+
+    def palette(self, label: str) -> None:
+        """Run a command as a person does who does not know where it is."""
+        field = self.page.locator("#modal-command-palette input, .lm-CommandPalette-input").last
+        chosen = self.page.locator(".lm-CommandPalette-item.lm-mod-active", has_text=label).first
+        for _ in range(6):
+            # It closes by itself when something else takes the focus, as a page that still loads does.
+            self.execute("apputils:activate-command-palette")
+            try:
+                field.fill(label, timeout=1500)
+                if not chosen.is_visible():
+                    field.press("ArrowDown", timeout=1500)
+                chosen.wait_for(timeout=1500)
+                field.press("Enter", timeout=1500)
+            except playwright.TimeoutError:
+                continue
+            return
+        pytest.fail(f"the palette has no {label!r}")
+
+    def axe(self, selector: str) -> list[str]:
+        """Serious and critical violations inside an element."""
+        return violations(self.page, selector)
 
     def wait_idle(self) -> None:
         status = "window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status"
@@ -156,15 +136,36 @@ class Lab:
         self.page.wait_for_function("window.jupyterapp && window.jupyterapp.started")
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
 
-    def screenshot(self, name: str, selector: str = ".kf-root") -> None:
+    def screenshot(self, name: str, selector: str = ".kf-root:not(.kf-side)") -> None:
         SCREENSHOTS.mkdir(exist_ok=True)
         self.page.locator(selector).first.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
+def violations(page: Any, selector: str) -> list[str]:
+    """What axe-core calls serious or critical, one line each; [] where axe-core is not installed is no proof."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed (npm ci)")
+    if not page.evaluate("!!window.axe"):
+        page.add_script_tag(path=str(AXE))
+    found = page.evaluate(
+        "selector => axe.run(selector, {resultTypes: ['violations']}).then(r => r.violations)", selector
+    )
+    return [
+        f"{v['id']}: {v['help']} at {[n['html'][:160] for n in v['nodes'][:3]]}"
+        for v in found
+        if v["impact"] in ("serious", "critical")
+    ]
+
+
 @pytest.fixture
-def lab(server: Server, browser: Any) -> Iterator[Lab]:
+def lab(server: Server, browser: Any, request: pytest.FixtureRequest) -> Iterator[Lab]:
     context = browser.new_context(viewport={"width": 1500, "height": 1100})
     page = context.new_page()
     page.set_default_timeout(30_000)
+    before = request.session.testsfailed
     yield Lab(server, page)
+    if request.session.testsfailed > before:
+        # Next to the others, for whoever reads the log.
+        SCREENSHOTS.mkdir(exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"failed-{request.node.name.replace('/', '-')}.png")
     context.close()

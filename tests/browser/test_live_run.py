@@ -61,11 +61,11 @@ def test_clicking_a_node_and_a_region_shows_their_source_and_verdict(server: Ser
 def test_pause_resume_and_stop_reach_the_run(server: Server, lab: Lab) -> None:
     lab.open(server.write("buttons.ipynb", START.format(delay=0.05, trials=400)))
     lab.run_all()
-    lab.page.get_by_role("button", name="Pause").click()
+    lab.page.locator(".kf-buttons").get_by_role("button", name="Pause").click()
     lab.page.wait_for_function(f"document.querySelector('{STATE}').textContent === 'paused'")
-    lab.page.get_by_role("button", name="Resume").click()
+    lab.page.locator(".kf-buttons").get_by_role("button", name="Resume").click()
     lab.page.wait_for_function(f"document.querySelector('{STATE}').textContent === 'running'")
-    lab.page.get_by_role("button", name="Stop").click()
+    lab.page.locator(".kf-buttons").get_by_role("button", name="Stop").click()
     lab.page.wait_for_function(f"document.querySelector('{STATE}').textContent === 'stopped'")
 
 
@@ -78,7 +78,7 @@ def test_stop_is_heard_while_another_cell_sleeps(server: Server, lab: Lab) -> No
     lab.page.wait_for_timeout(2000)
     lab.execute("notebook:run-cell-and-select-next", wait=False)
     lab.page.wait_for_timeout(500)
-    lab.page.get_by_role("button", name="Stop").click()
+    lab.page.locator(".kf-buttons").get_by_role("button", name="Stop").click()
     lab.page.wait_for_function(f"document.querySelector('{STATE}').textContent === 'stopped'", timeout=4_000)
 
 

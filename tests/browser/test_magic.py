@@ -31,12 +31,12 @@ def test_the_magic_returns_at_once_with_one_live_panel(server: Server, lab: Lab)
     lab.open(server.write("magic.ipynb", *cells))
     lab.run_all()
     lab.page.wait_for_selector(STATE)
-    assert lab.page.locator(".kf-root").count() == 1
+    assert lab.page.locator(".kf-root:not(.kf-side)").count() == 1
     outputs = lab.page.locator(".jp-Cell:nth-of-type(4) .jp-OutputArea-output")
     lab.page.wait_for_function("document.querySelector('.kf-title').textContent === 'TinyModel'")
     assert "tensor([2., 2., 2.])" in outputs.first.inner_text()
     lab.page.wait_for_function(f"document.querySelector('{STATE}').textContent === 'finished'")
-    assert lab.page.locator(".kf-root").count() == 1
+    assert lab.page.locator(".kf-root:not(.kf-side)").count() == 1
 
 
 def test_the_cell_toolbar_forges_a_cell(server: Server, lab: Lab) -> None:

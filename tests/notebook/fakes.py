@@ -11,6 +11,7 @@ from typing import Any
 from kernelforge_lab import events as ev
 from kernelforge_lab.log import EventLog
 from kernelforge_lab.run import Run
+from kernelforge_lab.store import Store
 
 REGIONS = (
     # title, ops, count, time_us, share, floor_us, input specs, output specs
@@ -118,7 +119,9 @@ def verdict(status: str, evidence: str, kernel_us: float, stock_us: float, speed
     }
 
 
-def script(seed: int = 0, trials: int = 60, title: str = "gemma4 (small)") -> Iterator[ev.Event]:
+def script(
+    seed: int = 0, trials: int = 60, title: str = "gemma4 (small)", run: str = "r-20261201-gemma4"
+) -> Iterator[ev.Event]:
     """The events of a whole run; equal for equal arguments."""
     rng = random.Random(seed)
     budget = {"minutes": 3.0, "trials": float(trials), "usd": 1.0}
@@ -126,7 +129,7 @@ def script(seed: int = 0, trials: int = 60, title: str = "gemma4 (small)") -> It
     vendor = [{"name": n, "count": c, "time_us": 900.0, "share": s} for n, c, s in VENDOR]
     yield ev.RunState("starting", "capturing the model")
     yield ev.RunStarted(
-        run="r-20261201-gemma4",
+        run=run,
         title=title,
         target="cpu",
         device="2 threads of a fake CPU",
@@ -242,11 +245,14 @@ class FakeRun(Run):
         trials: int = 60,
         title: str = "gemma4 (small)",
         hold_at: int | None = None,
+        stored_as: str | None = None,
     ) -> None:
-        super().__init__(log=EventLog("fake"))
+        log = EventLog(stored_as, Store()) if stored_as else EventLog("fake")
+        super().__init__(log=log)
         self.calls: list[str] = []
         self._delay_s = delay_s
-        self._events = list(script(trials=trials, title=title))
+        run = {"run": stored_as} if stored_as else {}
+        self._events = list(script(trials=trials, title=title, **run))
         self._hold_at = hold_at
         self._go = threading.Event()
         self._go.set()
@@ -254,6 +260,10 @@ class FakeRun(Run):
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
         self._by_hand = itertools.count(100_000)
+
+    @property
+    def is_steerable(self) -> bool:
+        return True
 
     def play(self) -> FakeRun:
         self._thread = threading.Thread(target=self._perform, daemon=True)

@@ -279,3 +279,14 @@ def test_report_writes_every_kind_and_finds_runs_of_yesterday(
     assert "gemma4" in path.read_text("utf-8")
     with pytest.raises(UsageError, match="there is no report of kind"):
         shell.run_line_magic("forge", f"report r-2026 {tmp_path / 'x.pdf'}")
+
+
+def test_a_stored_run_whose_kernel_died_is_shown_as_stopped(
+    shell: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNELFORGE_STORE", f"sqlite:///{tmp_path / 'runs.sqlite'}")
+    for event in fixture_events()[:60]:
+        Store().append("r-died", {**event, "at_s": 1.0})
+    run = shell.run_line_magic("forge", "show r-died")
+    assert run.state == "stopped" and "kernel has gone" in run.history.message
+    assert not run.is_steerable and len(run.history.nodes) > 10
