@@ -212,3 +212,18 @@ def test_the_key_goes_into_one_header_and_nowhere_else(caplog: pytest.LogCapture
     assert "[key]" in proposal.reason
     with pytest.raises(TypeError, match="does not travel"):
         pickle.dumps(Secret(KEY))
+
+
+def test_a_call_works_where_a_loop_is_already_running() -> None:
+    """A notebook's cells run inside the kernel's own event loop."""
+    import asyncio
+
+    from kernelforge_lab.proposers.llm.client import Reply, _apart
+
+    async def answer() -> Reply:
+        return Reply(text="here")
+
+    async def cell() -> Reply:
+        return _apart(answer())
+
+    assert asyncio.run(cell()).text == "here"

@@ -1,7 +1,8 @@
 """One call of an OpenAI-compatible endpoint, streamed, so that it can be stopped at any moment.
 
-Each call runs its own short event loop in the caller's thread: cancelling the task closes the connection
-wherever it waits (connecting, waiting for the first byte, between two chunks, in a back-off).
+Each call runs its own short event loop in a thread of its own (a notebook's main thread already has a loop
+running): cancelling the task closes the connection wherever it waits (connecting, waiting for the first
+byte, between two chunks, in a back-off).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import contextlib
 import os
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Protocol
@@ -65,7 +67,7 @@ class Client:
     def complete(self, model: str, messages: Messages, tokens: int, cancel: Cancel) -> Reply:
         started = time.monotonic()
         try:
-            reply = asyncio.run(self._cancellable(model, messages, tokens, cancel))
+            reply = _apart(self._cancellable(model, messages, tokens, cancel))
         except Exception as error:  # noqa: BLE001 - whatever a server sends costs its call, not the run
             failure = classify(error)
             reply = Reply(outcome=failure.outcome, reason=failure.reason)
@@ -269,3 +271,9 @@ def _count(holder: Any, name: str) -> int:
     """A token count; servers send null, floats and, once in a while, nonsense."""
     value = getattr(holder, name, 0) if holder is not None else 0
     return max(int(value), 0) if isinstance(value, (int, float)) and value == value else 0
+
+
+def _apart(call: Coroutine[Any, Any, Reply]) -> Reply:
+    """Run ``call`` on a loop of its own: a notebook's thread already has one running."""
+    with ThreadPoolExecutor(1, thread_name_prefix="kernelforge-llm") as thread:
+        return thread.submit(asyncio.run, call).result()
