@@ -54,6 +54,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const open = (run: StoredRun) => show(runView(list.api, { ...run }));
     const compare = (runs: StoredRun[]) => show(compareView(list.api, runs));
     const failed = (error: unknown) => void Notification.error(error instanceof Error ? error.message : String(error));
+    const named = (id: string): StoredRun =>
+      list.runs.find(run => run.id === id) ?? { id, title: id, target: '', state: '', started_at: 0, updated_at: Date.now() / 1000, best: '', ceiling: null, judged: 0, spent_usd: 0, message: '' };
     const byId = async (id: unknown) => (await list.refresh(), list.runs.find(run => run.id === id));
 
     commands.addCommand(COMMANDS.forgeCell, {
@@ -82,7 +84,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
       label: 'Open the Newest Run',
       caption: 'In the main area, with its sources in an editor',
       execute: async args => {
-        const run = args.run ? await byId(args.run) : await currentRun(list, tracker.currentWidget);
+        // Named, it needs no list: its events say all there is to know.
+        const run = typeof args.run === 'string' ? named(args.run) : await currentRun(list, tracker.currentWidget);
         if (run) {
           open(run);
         } else {

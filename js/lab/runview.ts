@@ -70,6 +70,7 @@ export class RunView extends Widget {
       }
       if (batch.events.length) {
         this.store.apply(batch);
+        this.title.label = this.store.run.started?.title ?? this.title.label;
         this.run.updated_at = batch.events[batch.events.length - 1].at_s ?? this.run.updated_at;
       }
     } catch (error) {

@@ -2,7 +2,7 @@
 
 import { regionBytes, regionFlops, roofDots, type RoofDot } from '../core/roofline';
 import { log, type Scale } from '../core/scale';
-import type { RunStore } from '../core/store';
+import { FINAL_STATES, type RunStore } from '../core/store';
 import { outcome } from '../core/verdict';
 import { drawAxes, MARGIN } from './axes';
 import { surface, type Theme } from './canvas';
@@ -10,6 +10,10 @@ import { h } from './dom';
 import { drawGlyph, drawStar } from './glyph';
 
 const HIT_PX = 10;
+const CELL_PX = 3;
+/** From here on dots are thinned out and counted anew only twice a second. */
+const MANY = 1000;
+const RECOUNT_MS = 500;
 
 export function roofline(store: RunStore): { element: HTMLElement; update: (change: string) => void; dispose: () => void } {
   const canvas = h('canvas', { attrs: { role: 'img', 'aria-label': 'roofline: arithmetic intensity against achieved rate, log–log' } });
@@ -17,6 +21,7 @@ export function roofline(store: RunStore): { element: HTMLElement; update: (chan
   const element = h('section', 'kf-chart', h('h3', 'kf-h', 'Roofline'), stage);
   let dots: RoofDot[] = [];
   let judged = -1;
+  let counted = 0;
   let placed: { x: number; y: number; dot: RoofDot }[] = [];
 
   const scene = surface(stage, canvas, (ctx, width, height, theme) => {
@@ -34,8 +39,16 @@ export function roofline(store: RunStore): { element: HTMLElement; update: (chan
     drawAxes(ctx, theme, width, height, { scale: x, title: 'flop per byte' }, { scale: y, title: 'Gflop/s' });
     drawRoofs(ctx, theme, x, y, bandwidth, peak);
     placed = dots.map(dot => ({ x: x(dot.intensity), y: y(dot.gflops), dot }));
+    // Of thousands of dots most lie on top of each other: one for each few pixels shows the same picture.
+    const taken = new Set<number>();
+    const { node: chosen, hover } = store.selection;
     for (const p of placed) {
-      drawDot(ctx, theme, p.x, p.y, p.dot);
+      const cell = Math.round(p.x / CELL_PX) * 65536 + Math.round(p.y / CELL_PX) * 2 + Number(p.dot.region === store.selection.region);
+      const special = p.dot.node === chosen || p.dot.node === hover || p.dot.node === store.run.regions.get(p.dot.region)?.best;
+      if (placed.length < MANY || special || !taken.has(cell)) {
+        taken.add(cell);
+        drawDot(ctx, theme, p.x, p.y, p.dot);
+      }
     }
   });
 
@@ -111,9 +124,13 @@ export function roofline(store: RunStore): { element: HTMLElement; update: (chan
   return {
     element,
     update(change) {
-      if (change === 'run' && judged !== store.run.judged + (store.run.started ? 1 : 0)) {
+      const due = dots.length < MANY || performance.now() - counted >= RECOUNT_MS || FINAL_STATES.has(store.run.state);
+      if (change === 'run' && due && judged !== store.run.judged + (store.run.started ? 1 : 0)) {
+        counted = performance.now();
         judged = store.run.judged + (store.run.started ? 1 : 0);
         dots = roofDots(store.run);
+      } else if (change === 'run' && dots.length >= MANY) {
+        return;
       }
       scene.dirty();
     },

@@ -15,6 +15,8 @@ import { attachViewport, Viewport } from './viewport';
 const HIT_PX = 14;
 const RELAYOUT_MS = 200;
 const MIRROR_LIMIT = 300;
+/** A long list is read out slower than it changes. */
+const MIRROR_MS = 2000;
 const KEYS: Record<string, Direction> = { ArrowUp: 'up', ArrowDown: 'down', ArrowLeft: 'left', ArrowRight: 'right' };
 
 export function treeView(store: RunStore): { element: HTMLElement; update: (change: string) => void; dispose: () => void } {
@@ -46,6 +48,8 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
   let counted = -1;
   let laidAt = 0;
   let mirrored: number = STOCK;
+  let mirroredRoot = NaN;
+  let mirroredAt = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const scene = surface(stage, canvas, (ctx, width, height, theme) => {
@@ -59,7 +63,9 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
     laidAt = performance.now();
     const region = store.selection.region;
     layout = region ? layoutRegion(store.run, region) : layoutRegion(store.run, '');
-    mirrorTree();
+    if (layout.nodes.length <= MIRROR_LIMIT || layout.root !== mirroredRoot || laidAt - mirroredAt > MIRROR_MS) {
+      mirrorTree();
+    }
     scene.dirty();
   }
 
@@ -294,6 +300,8 @@ export function treeView(store: RunStore): { element: HTMLElement; update: (chan
     }
     mirror.replaceChildren(...items);
     mirrored = store.selection.node ?? layout.root;
+    mirroredRoot = layout.root;
+    mirroredAt = laidAt;
   }
 
   /** Follow the selection in the mirror without building it anew. */

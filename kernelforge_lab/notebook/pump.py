@@ -19,6 +19,7 @@ from .summary import Summary
 Json = dict[str, Any]
 
 INTERVAL_S: Final = 0.1
+GATHER_S: Final = 0.015
 SUMMARY_INTERVAL_TICKS: Final = 20
 # After the last event the thread ends; a later event (guard counts) starts another.
 LINGER_S: Final = 2.0
@@ -116,10 +117,12 @@ class Pump:
                     if not self._wake.is_set():
                         self._thread = None
                         return
+            # What belongs together (a node, its verdict, the meter) comes within moments: one message.
+            threading.Event().wait(min(GATHER_S, self._interval_s))
             self._wake.clear()
             self._tick(tick)
             tick += 1
-            threading.Event().wait(self._interval_s)
+            threading.Event().wait(max(0.0, self._interval_s - GATHER_S))
 
     def _tick(self, tick: int) -> None:
         with self._lock:
