@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -31,7 +32,17 @@ def no_kernels_of_other_tests(own_places: Path) -> Iterator[None]:
             connection.execute("DELETE FROM proofs")
 
 
+@pytest.fixture(autouse=True)
+def main_module_stays() -> Iterator[None]:
+    """An IPython shell in this process puts its own module at ``__main__``, from which nothing can be spawned."""
+    ours = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = ours
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Fast ones first; and a browser's driver leaves an event loop running in this thread.
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     missing = {
         "browser": None if _chromium() else "no Chromium on this machine (make test installs one)",
         "gpu": None if shutil.which("nvidia-smi") else "no NVIDIA GPU on this machine",

@@ -88,6 +88,6 @@ def test_the_kernels_of_the_transcripts_are_still_correct() -> None:
             ask, _ = transcript.ask_from_json(data["ask"])
             kernel = Kernel(data["source"], ask.region.hash, "cpu", tuple(sorted(data["params"].items())))
             stats = tuple(InputStats(**s) for s in data["stats"])
-            limits = Limits(compile_s=0.0, time_s=0.2)
-            verdict = pool.submit(Job(ask.region, kernel, stats, seed=5, limits=limits)).result()
+            job = Job(ask.region, kernel, stats, seed=5, limits=Limits(compile_s=0.0), timed=False)
+            verdict = pool.submit(job).result()
             assert verdict.status.is_correct, (name, verdict.status, verdict.evidence)
